@@ -16,7 +16,7 @@ from .errors import NoCode, SpecError, TilesmithError, located
 from .ir.rules.verify import verify
 from .language import Dtypes
 from .language.formulas import oracle
-from .language.model import KernelSpec
+from .language.model import KernelSpec, Recipe
 from .lower.finish import Finished, finish
 from .lower.index_limits import index_limits
 from .lower.lower import lower
@@ -24,6 +24,7 @@ from .lower.variants import Plain, Plan, Variant, blamed, limits_of, plans_of, s
 from .poly.checks.in_place import in_place
 from .schedule import recipe as recipes
 from .schedule.base import Prover, StepContext
+from .targets.recipes import Written, own_recipe, recipe_of
 from .targets.target import Runnable, Target
 
 
@@ -44,23 +45,29 @@ def schedule(
     *,
     each_step: bool = True,
     plain: Plain | None = None,
+    written: Written | None = None,
 ) -> tuple[Variant, ...]:
     """The kernel's variants on the target, in the order in which they are tried.
 
     The last of them takes all sizes; without a recipe it is the plain schedule. What there is no
     code for is there, too, up to its last step. prove: proves each variant as it is emitted.
-    each_step: and, verified, all that comes before. plain: what other levels made already.
-    Raises SpecError and ScheduleError.
+    each_step: and, verified, all that comes before. plain: what other levels made already; written:
+    what rules wrote for them. Raises SpecError and ScheduleError.
     """
     if not dtypes:  # of which `$lanes` and symbols are made
         hint = "write {T: [float32, float64]} under 'dtypes', and T where an element type stands"
         raise SpecError(f"'{spec.name}' has no type variable", spec.span, hint)
     plain = plain or Plain(spec, dtypes)
-    recipe = recipes.choose(spec.recipes, target.name, target.level)
-    with located(spec.span):
+    return _variants(recipe_of(plain, target, written), plain, target, prove, each_step)
+
+
+def _variants(
+    recipe: Recipe | None, plain: Plain, target: Target, prove: Prover, each_step: bool
+) -> tuple[Variant, ...]:
+    with located(plain.spec.span):
         return tuple(
             _variant(plan, plain, target, prove, each_step)
-            for plan in plans_of(recipe, target.level, target.parameters(dtypes))
+            for plan in plans_of(recipe, target.level, target.parameters(plain.dtypes))
         )
 
 
@@ -86,14 +93,19 @@ def _variant(plan: Plan, plain: Plain, target: Target, prove: Prover, each_step:
 
 
 def schedule_to_emit(
-    spec: KernelSpec, dtypes: Dtypes, target: Target, prove: Prover, plain: Plain | None = None
+    spec: KernelSpec,
+    dtypes: Dtypes,
+    target: Target,
+    prove: Prover,
+    plain: Plain | None = None,
+    written: Written | None = None,
 ) -> tuple[Variant, ...]:
     """As `schedule`, but only what is emitted is proved, against the spec, end to end: that alone
     decides whether it is right. Where it is not, verifying and proving each step says which of them
     is wrong.
     """
     try:
-        return schedule(spec, dtypes, target, prove, each_step=False, plain=plain)
+        return schedule(spec, dtypes, target, prove, each_step=False, plain=plain, written=written)
     except TilesmithError:  # what refuses it may be far from the step that is to blame
         return schedule(spec, dtypes, target, prove)
 
@@ -121,11 +133,17 @@ def _finished(variant: Variant, target: Target) -> Finished:
     return Finished(variant.name, tree, variant.when, shared, variant.span)
 
 
-def load(spec: KernelSpec, dtypes: Dtypes, variants: Sequence[Variant], target: Target) -> Runnable:
-    """The kernel for one choice of dtypes, compiled and loaded. Raises as `emit` and
-    `Target.load`.
+def load(
+    spec: KernelSpec,
+    dtypes: Dtypes,
+    variants: Sequence[Variant],
+    target: Target,
+    sources: Mapping[str, str] | None = None,
+) -> Runnable:
+    """The kernel for one choice of dtypes, compiled and loaded. sources: what `emit` made, where it
+    was asked already. Raises as `emit` and `Target.load`.
     """
-    sources = emit(spec, {suffix(dtypes): variants}, target)
+    sources = sources or emit(spec, {suffix(dtypes): variants}, target)
     signature, limits = specs.build(spec, dtypes), limits_of(variants)
     return target.load(signature, suffix(dtypes), sources, limits, oracle.defaults(spec))
 
@@ -137,13 +155,49 @@ def generate(spec: KernelSpec, targets: Sequence[Target], prove: Prover) -> Gene
     Raises TilesmithError; nothing is generated where a proof fails.
     """
     files: dict[str, str] = {}
-    made: dict[str, dict[str, tuple[Variant, ...]]] = {}
+    made: dict[str, Variants] = {}
     plains = [Plain(spec, dtypes) for dtypes in specs.choices(spec)]
+    written = Written(spec, plains)
     for target in targets:
-        made[target.level] = {
-            suffix(plain.dtypes): schedule_to_emit(spec, plain.dtypes, target, prove, plain)
-            for plain in plains
-            if all(target.has_code_for(dtype) for dtype in plain.dtypes.values())
-        }
-        files |= emit(spec, made[target.level], target)
+        those = [p for p in plains if all(map(target.has_code_for, p.dtypes.values()))]
+        found = _by_usual(spec, those, target, prove, written)
+        made[target.level], sources = found or _one_by_one(spec, those, target, prove, written)
+        files |= sources
     return Generated(files, entry_to_json(entry_of(spec, made)))
+
+
+Variants = dict[str, tuple[Variant, ...]]
+"""By the suffix of their dtypes."""
+
+
+def _by_usual(
+    spec: KernelSpec, plains: Sequence[Plain], target: Target, prove: Prover, written: Written
+) -> tuple[Variants, Mapping[str, str]] | None:
+    """The variants on a target, and their sources, by what rules write for all of its levels; None
+    where that serves not all dtypes, and where a recipe is the spec's own. It finds what
+    `recipe_of` finds, and does nothing twice.
+    """
+    rules = None if own_recipe(spec, target) else target.rules
+    if rules is None:
+        return None
+    try:
+        made = {
+            suffix(p.dtypes): _variants(
+                written.usual(p, target, rules).recipe, p, target, prove, each_step=False
+            )
+            for p in plains
+        }
+        return made, emit(spec, made, target)
+    except TilesmithError:
+        return None
+
+
+def _one_by_one(
+    spec: KernelSpec, plains: Sequence[Plain], target: Target, prove: Prover, written: Written
+) -> tuple[Variants, Mapping[str, str]]:
+    """The variants on a target, and their sources, each by the recipe that it has."""
+    made = {
+        suffix(p.dtypes): schedule_to_emit(spec, p.dtypes, target, prove, p, written)
+        for p in plains
+    }
+    return made, emit(spec, made, target)

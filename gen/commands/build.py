@@ -10,7 +10,8 @@ import argparse
 import gc
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
@@ -31,7 +32,9 @@ RUNTIME_SOURCES = (
     "ts_levels.c",
     "ts_measure.c",
     "ts_move.c",
+    "ts_openmp.c",
     "ts_overlap.c",
+    "ts_pool.c",
     "ts_sizes.c",
     "ts_threads.c",
     "ts_workspace.c",
@@ -47,10 +50,11 @@ def generate(
     cuda_kernels: Sequence[str] | None = None,
 ) -> None:
     """Writes of each spec `<kernel>.<level>.c` for each level and the fragment `<kernel>.json` into
-    the folder; where it has a recipe for GPUs, of each architecture `.c`, the host side, and `.cu`.
+    the folder; of cuda_kernels, of each architecture `.c`, the host side, and `.cu`. None: of all
+    that have a recipe for GPUs.
 
-    A spec's file is named after its kernel. Raises TilesmithError, also where cuda_kernels are
-    given and not all those that have such a recipe.
+    A spec's file is named after its kernel. Raises TilesmithError, also where a kernel has such a
+    recipe and cuda_kernels leave it out.
     """
     from .. import pipeline  # the prover's libraries load only here
     from ..poly.cache import prover
@@ -60,16 +64,15 @@ def generate(
     chosen = TARGETS.chosen(None, levels)
     prove = prover(folder / "proofs")
     for spec in specs:
-        gc.disable()  # trees have no cycles to look for
-        try:
-            read = TARGETS.load(spec)
-            on = [a for a in architectures if choose(read.recipes, "cuda", a)]
-            if cuda_kernels is not None and (spec.stem in cuda_kernels) != bool(on):
-                raise TilesmithError(_listed_wrongly(spec, bool(on)))
-            targets = (*chosen, *(TARGETS.chosen("cuda", on) if on else ()))
-            generated = pipeline.generate(read, targets, prove)
-        finally:
-            gc.enable()
+        read = TARGETS.load(spec)
+        on = [a for a in architectures if choose(read.recipes, "cuda", a)]
+        if cuda_kernels is not None:
+            if on and spec.stem not in cuda_kernels:
+                found = f"{spec.name} has a recipe for cuda: "
+                raise TilesmithError(f"{found}name it in cuda_kernels of meson.build")
+            on = list(architectures) if spec.stem in cuda_kernels else []
+        targets = (*chosen, *(TARGETS.chosen("cuda", on) if on else ()))
+        generated = pipeline.generate(read, targets, prove)
         entry = entry_from_json(generated.manifest)
         if entry.kernel != spec.stem:
             raise TilesmithError(
@@ -78,13 +81,6 @@ def generate(
         write_kernel(entry, generated.c_files, folder, on)
     if depfile is not None:
         write_if_changed(depfile, dependencies(folder / f"{specs[0].stem}.json", specs))
-
-
-def _listed_wrongly(spec: Path, has_recipe: bool) -> str:
-    """What to do where kernels_spec/meson.build and a spec differ."""
-    if has_recipe:
-        return f"{spec.name} has a recipe for cuda: name it in cuda_kernels of meson.build"
-    return f"{spec.name} has no recipe for cuda: take it out of cuda_kernels of meson.build"
 
 
 def write_kernel(
@@ -196,20 +192,34 @@ def write_if_changed(path: Path, text: str) -> None:
         path.write_bytes(data)
 
 
+@contextmanager
+def _cycles_kept() -> Iterator[None]:
+    """Python does not look for cycles meanwhile, nor, at its end, in what is made: that would take
+    a tenth of the time, and free what the end frees anyway.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line of `tilesmith build`: 0, or 1 with the error on stderr."""
     options = _parser().parse_args(arguments)
     try:
         match options.command:
             case "generate":
-                generate(
-                    options.specs,
-                    options.levels.split(","),
-                    options.output_dir,
-                    options.depfile,
-                    options.architectures.split(",") if options.architectures else (),
-                    options.cuda_kernels,
-                )
+                with _cycles_kept():
+                    generate(
+                        options.specs,
+                        options.levels.split(","),
+                        options.output_dir,
+                        options.depfile,
+                        options.architectures.split(",") if options.architectures else (),
+                        options.cuda_kernels,
+                    )
             case "merge":
                 merge(
                     options.fragments,

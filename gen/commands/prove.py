@@ -5,7 +5,7 @@ import json
 import sys
 
 from ..progress import progress
-from ..trial.proofs import SECONDS, Proof, of_file, summary
+from ..trial.proofs import SECONDS, Proof, of_file, summary, without_code
 from .arguments import Commands, chosen, count, files, many_files
 
 
@@ -14,7 +14,8 @@ def add(commands: Commands) -> None:
         "prove",
         help="prove every step of every recipe, for all sizes",
         description="Prints a line a step: proved, tested, or refused with an example. Levels "
-        "whose vectors have equally many lanes give equal lines; each is proved on its own.",
+        "whose vectors have equally many lanes give equal lines; each is proved on its own. With "
+        "--target it fails where that target has code for nothing of what is proved.",
     )
     many_files(command)
     command.add_argument("--json", action="store_true", help="one object a step")
@@ -41,4 +42,11 @@ def run(options: argparse.Namespace) -> int:
     as_json = json.dumps([r.as_json() for r in results], indent=2)
     for line in [as_json] if options.json else [*results, *summary(results)]:
         print(line)
+    if options.target is not None and without_code(results):
+        failed = True
+        print(
+            f"error: {options.target} has code for none of these kernels and types: what is proved "
+            "is never compiled\n  hint: the lines above say for each what it lacks",
+            file=sys.stderr,
+        )
     return 1 if failed or any(r.refused for r in results) else 0

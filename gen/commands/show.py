@@ -7,7 +7,8 @@ from pathlib import Path
 from ..display import page
 from ..display import text as views
 from ..progress import able, progress
-from .arguments import Commands, dtype, dtypes, level, one
+from ..trial import costs
+from .arguments import Commands, dtype, dtypes, level, one, size
 
 
 def add(commands: Commands) -> None:
@@ -29,10 +30,14 @@ def add(commands: Commands) -> None:
     steps = "prove each step, and print what it changed: + new, - gone, > and < at another depth"
     what.add_argument("--steps", action="store_true", help=steps)
     what.add_argument("--whole", action="store_true", help="as --steps, with each tree whole")
+    recipe = "the recipe that rules write, to paste, with which rule took which block and why"
+    what.add_argument("--recipe", action="store_true", help=recipe)
     html = "write a page of the recipe, the IR after each step, the C and its assembly"
     what.add_argument("--html", type=Path, metavar="FILE", help=html)
     variant = "a variant of the recipe (default: 0; with --html, all of them)"
     command.add_argument("--variant", metavar="NAME", help=variant)
+    sizes = "with --html, the sizes that costs are told for (default: 256, where that is allowed)"
+    command.add_argument("--size", action="append", default=[], metavar="DIM=N,...", help=sizes)
     dtype(command)
     level(command, "the one that the target shows")
     command.set_defaults(run=run)
@@ -42,21 +47,25 @@ def run(options: argparse.Namespace) -> int:
     spec = options.targets.load(options.file)
     wanted = spec, dtypes(spec, options.dtype), one(options, lambda t: t.shown)
     if options.html:
-        with progress(2) as shown:
-            text = page.page(*wanted, options.variant, shown)
+        sizes = dict(size(text) for row in options.size for text in row.split(","))
+        with progress(3) as shown:
+            asked = costs.asked(*wanted, sizes, shown)
+            text = page.page(*wanted, options.variant, shown, asked=asked)
         options.html.write_text(text, encoding="utf-8")
         text = f"{options.html}\n"
     else:
         with progress(1) as shown:
             text = views.text(*wanted, _view(options), shown)
     print(text, end="", flush=True)
-    if not (options.html or options.steps or options.whole):
+    if not (options.html or options.steps or options.whole or options.recipe):
         print("not proved: tilesmith prove does that", file=sys.stderr)
     return 0
 
 
 def _view(options: argparse.Namespace) -> views.View:
     variant = options.variant or "0"
+    if options.recipe:
+        return views.WrittenByRules()
     if options.steps or options.whole:
         return views.Steps(variant, options.whole, able(sys.stdout))
     if options.step is not None:

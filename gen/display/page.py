@@ -19,7 +19,7 @@ from ..ir.text.print_expr import expr_to_text
 from ..ir.text.printer import to_text
 from ..ir.text.script_names import from_script
 from ..ir.walk import blocks
-from ..language import Dtypes
+from ..language import Dtypes, build
 from ..language.model import KernelSpec
 from ..lower.variants import Variant, suffix
 from ..pipeline import emit, schedule
@@ -28,6 +28,7 @@ from ..progress import SILENT, Progress
 from ..schedule.base import Prover
 from ..targets.c.marks import Owner, owned, unmarked
 from ..targets.target import CompiledFunction, Target, joined
+from .costs import CostedAt, costs
 from .count import counts
 from .differences import Mark, differences
 from .story import Moment, Status, story
@@ -49,10 +50,11 @@ def page(
     variant: str | None = None,
     shown: Progress = SILENT,
     prove: Prover = prove,
+    asked: CostedAt | None = None,
 ) -> str:
     """The page of a variant, or of all. Raises TilesmithError, also where there is no such variant.
 
-    shown: gets two parts.
+    shown: gets two parts. asked: for what sizes costs are told; None: for none.
     """
     variants = schedule(spec, dtypes, target, unproved)
     chosen = variants if variant is None else (named(variants, variant),)
@@ -73,12 +75,16 @@ def page(
         "variants": "".join(_option(k, v) for k, v in enumerate(chosen)),
         "recipes": "\n".join(_recipe(k, moments) for k, moments in enumerate(stories)),
         "missing": escape(missing),
+        "costs": "",
         "data": _json({"strings": strings.all, "views": views}),
     }
+    symbols = (f"ts_{spec.name}_{suffix(dtypes)}_{target.level}_{v.name}" for v in chosen)
+    owned_ = [[f for f in functions if re.fullmatch(rf"{s}([_.].*)?", f.name)] for s in symbols]
+    if asked is not None:
+        each = [(v, made, o.start) for v, made, o in zip(chosen, owned_, own, strict=True)]
+        parts["costs"] = costs(build(spec, dtypes), each, asked)
     room = MOST_BYTES - len(_filled(parts).encode())
-    for v, view, o in zip(chosen, views, own, strict=True):
-        symbol = f"ts_{spec.name}_{suffix(dtypes)}_{target.level}_{v.name}"
-        made = [f for f in functions if re.fullmatch(rf"{symbol}([_.].*)?", f.name)]
+    for made, view, o in zip(owned_, views, own, strict=True):
         begun = _begun(text for text, _ in lines[o.start : o.stop])
         view["instructions"], room = _instructions(
             made, dict(zip(range(o.start + 1, o.stop + 1), begun, strict=True)), room, strings

@@ -14,12 +14,13 @@ from ..ir.text.printer import to_text
 from ..language import Dtypes
 from ..language.model import KernelSpec
 from ..lower.finish import finish
-from ..lower.variants import Variant, suffix
+from ..lower.variants import Plain, Variant, suffix
 from ..pipeline import emit, schedule
 from ..poly.certificate import Scheduled
 from ..poly.workbench import Workbench
 from ..progress import SILENT, Progress
 from ..targets.target import Target, joined
+from .choices import written
 from .differences import Line, Mark, differences, excerpt
 from .story import Moment, story
 
@@ -57,7 +58,13 @@ class Stage:
     variant: str
 
 
-View = Steps | AfterStep | Stage
+@final
+@dataclass(frozen=True, slots=True)
+class WrittenByRules:
+    """The recipe that the target's rules write, whether the spec has one or not."""
+
+
+View = Steps | AfterStep | Stage | WrittenByRules
 
 
 def text(
@@ -67,6 +74,8 @@ def text(
 
     Steps are proved; the other views show what is there, proved or not.
     """
+    if isinstance(view, WrittenByRules):
+        return written(Plain(spec, dtypes), target)
     variants = schedule(spec, dtypes, target, unproved)
     if isinstance(view, Stage) and view.stage == "c":
         return joined(emit(spec, {suffix(dtypes): variants}, target))

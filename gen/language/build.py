@@ -39,7 +39,7 @@ _ARG = frozenset({ir.Combiner.ARGMIN, ir.Combiner.ARGMAX})
 
 @final
 @dataclass(frozen=True, slots=True)
-class Nest:
+class _Nest:
     """The `for`s around a definition, outermost first, and their loops' names."""
 
     ranges: tuple[Range, ...]
@@ -49,7 +49,7 @@ class Nest:
 def build(spec: KernelSpec, dtypes: Dtypes) -> ir.Kernel:
     """The plain schedule. `dtypes` has the spec's type variables. Raises SpecError."""
     types = _infer(spec, _declared(spec, dtypes))
-    body = walk.seq(tuple(_part(p, Nest((), {}), types) for p in spec.program.body))
+    body = walk.seq(tuple(_part(p, _Nest((), {}), types) for p in spec.program.body))
     temporaries = tuple(
         ir.Buffer(t.name, types.arrays[t.name], t.shape, span=t.span)
         for t in spec.program.temporaries
@@ -155,7 +155,7 @@ def _first(array: str, type_: AnyType, definition: Definition) -> DType:
 # ---------------------------------------------------------------- statements
 
 
-def _part(part: Part, place: Nest, types: Types) -> ir.Stmt:
+def _part(part: Part, place: _Nest, types: Types) -> ir.Stmt:
     match part:
         case Definition():
             return _nest(part.loops, part, place, types)
@@ -167,31 +167,31 @@ def _part(part: Part, place: Nest, types: Types) -> ir.Stmt:
             assert_never(part)
 
 
-def _nest(loops: tuple[Range, ...], d: Definition, place: Nest, types: Types) -> ir.Stmt:
+def _nest(loops: tuple[Range, ...], d: Definition, place: _Nest, types: Types) -> ir.Stmt:
     if not loops:
         return _block(d, place, types)
     inner = _enter(loops[0], d.block, place)
     return _loop(loops[0], d.block, place, _nest(loops[1:], d, inner, types))
 
 
-def _enter(over: Range, block: str, place: Nest) -> Nest:
+def _enter(over: Range, block: str, place: _Nest) -> _Nest:
     if len(place.ranges) == MAX_LOOPS:
         raise SpecError(f"more than {MAX_LOOPS} loops are around one statement", over.span)
     value: ir.Expr = ir.Var(f"{block}.{over.index}", span=over.span)
     if over.reverse:  # the loop itself runs upwards
         lower, upper = (walk.substitute(e, place.loops) for e in (over.lower, over.upper))
         value = tidy(algebra.sub(algebra.sub(algebra.add(lower, upper), 1), value))
-    return Nest((*place.ranges, over), {**place.loops, over.index: value})
+    return _Nest((*place.ranges, over), {**place.loops, over.index: value})
 
 
-def _loop(over: Range, block: str, place: Nest, body: ir.Stmt) -> ir.Loop:
+def _loop(over: Range, block: str, place: _Nest, body: ir.Stmt) -> ir.Loop:
     lower = walk.substitute(over.lower, place.loops)
     upper = walk.substitute(over.upper, place.loops)
     name = f"{block}.{over.index}"
     return ir.Loop(name, lower, upper, ir.LoopKind.SERIAL, body, span=over.span)
 
 
-def _block(d: Definition, place: Nest, types: Types) -> ir.Block:
+def _block(d: Definition, place: _Nest, types: Types) -> ir.Block:
     iters = tuple(
         ir.IterVar(
             r.index,

@@ -55,6 +55,12 @@ def mentioned(recipes: Iterable[Recipe]) -> frozenset[str]:
     return frozenset(name for text in texts for name in _WORD.findall(text))
 
 
+def used(variant: RecipeVariant) -> frozenset[str]:
+    """The parameters that a variant's steps use."""
+    texts = (text for step in variant.steps for text in _texts(step.args))
+    return frozenset(text[1:] for text in texts if text.startswith("$"))
+
+
 _WORD = re.compile(r"(?<![\w.$])[A-Za-z_]\w*")
 
 

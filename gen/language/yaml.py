@@ -232,11 +232,11 @@ def _scalar(node: ScalarNode, span: Span, source: SourceText) -> Scalar:
     if length > 1 and node.style in ("'", '"'):
         length = node.end_mark.column - node.start_mark.column
     span = source.span(span.line, span.column, length)
-    value = text if node.style else _plain(text, span)
+    value = text if node.style else plain(text, span)
     return Scalar(value, text, span, source)
 
 
-def _plain(text: str, span: Span) -> bool | int | float | str | None:
+def plain(text: str, span: Span) -> bool | int | float | str | None:
     """The meaning of an unquoted scalar in YAML 1.2's core schema, decimal numbers only."""
     if text in _WORDS:
         return _WORDS[text]

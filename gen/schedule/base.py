@@ -142,18 +142,19 @@ class Primitive(_Declared, ABC):
             for f in sorted(fields(self), key=lambda f: f.name in OF_ANY)
             if f.name != "span" and getattr(self, f.name) != f.default
         )
-        return f"{self.name}: {{{', '.join(f'{k}: {_yaml(v)}' for k, v in given)}}}"
+        return f"{self.name}: {{{', '.join(f'{k}: {to_yaml(v)}' for k, v in given)}}}"
 
 
 Steps = tuple[Primitive, ...]
 
 
-def _yaml(value: object) -> str:
+def to_yaml(value: object) -> str:
+    """A value as a recipe writes it."""
     match value:
-        case tuple():
-            return f"[{', '.join(map(_yaml, value))}]"
+        case tuple() | list():
+            return f"[{', '.join(map(to_yaml, value))}]"
         case dict():
-            return f"{{{', '.join(f'{key}: {_yaml(item)}' for key, item in value.items())}}}"
+            return f"{{{', '.join(f'{key}: {to_yaml(item)}' for key, item in value.items())}}}"
         case None:
             return "null"
         case bool():
@@ -305,7 +306,7 @@ def _error(
     primitive: Primitive, reason: str, hint: str | None = None, notes: tuple[str, ...] = ()
 ) -> ScheduleError:
     where = [
-        f"{key} {_yaml(getattr(primitive, key))}"
+        f"{key} {to_yaml(getattr(primitive, key))}"
         for key in ("block", "blocks", "loop", "loops", "buffer")
         if getattr(primitive, key, None)
     ]

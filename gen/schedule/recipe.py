@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, fields, replace
 from typing import Any, assert_never
 
-from ..errors import ScheduleError, SpecError
+from ..errors import ScheduleError, Span, SpecError
 from ..language import yaml
 from ..language.model import Param, Recipe, RecipeStep, RecipeVariant
 from ..language.recipes import read_recipes
 from ..poly.certificate import Scheduled
-from .base import OF_ANY, Primitive, Step, StepContext, trace
+from .base import OF_ANY, Primitive, Step, StepContext, to_yaml, trace
 from .edit.tree import CannotApply, nearest
 from .registry import lookup
 
@@ -56,6 +56,38 @@ def steps_of(text: str, own: Mapping[str, int] | None = None) -> tuple[Primitive
     node = yaml.parse("- target: any\n  variants:\n  - steps:\n" + lines, "recipe.yaml")
     assert isinstance(node, yaml.List)
     return read(read_recipes(node, ())[0], "any", own or {})[0]
+
+
+def step_of(name: str, arguments: Mapping[str, object], own: Mapping[str, int]) -> Primitive:
+    """The step that `steps_of` reads from `- NAME: ARGUMENTS` as `to_yaml` writes it, without the
+    reading of text, which takes longer than the step. Raises as `steps_of`.
+    """
+    line = f"{name}: {to_yaml(dict(arguments))}"
+    yaml.check_limits(f"- {line}", _PLACE.path)
+    args = yaml.Map(tuple((_scalar(k), _node(v)) for k, v in arguments.items()), _PLACE)
+    return _primitive(RecipeStep(name, args, _PLACE), own, set(), "any")
+
+
+_PLACE = Span("a step of a rule", 1, 1)
+
+
+def _node(value: object) -> yaml.Node:
+    """The tree of a value's text in `to_yaml`."""
+    match value:
+        case tuple() | list():
+            return yaml.List(tuple(map(_node, value)), _PLACE)
+        case dict():
+            return yaml.Map(tuple((_scalar(k), _node(v)) for k, v in value.items()), _PLACE)
+        case _:
+            return _scalar(value)
+
+
+def _scalar(value: object) -> yaml.Scalar:
+    text = to_yaml(value)
+    quoted = text.startswith('"')
+    text = text.strip('"') if quoted else text
+    source = yaml.SourceText(_PLACE.path, (text,))
+    return yaml.Scalar(text if quoted else yaml.plain(text, _PLACE), text, _PLACE, source)
 
 
 def _variant(

@@ -9,6 +9,7 @@ stages take: `lower(state, target.lowering)`, `finish(kernel, target.finishing)`
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, final
 
@@ -23,18 +24,32 @@ from ..language.model import KernelSpec, Param, Recipe
 from ..lower.finish import Finished
 from ..lower.index_limits import Limits
 from ..lower.passes import Finishing, Passes
+from ..schedule.rules.choose import Rules
 
 Array = NDArray[Any]
+
+
+class Does(Enum):
+    """What an instruction does with data, as tables call it."""
+
+    VECTOR = "vector"
+    SCALAR = "scalar"
+    FUSED = "fma"
+    LOAD = "loads"
+    STORE = "stores"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """offset: into its function, as jumps name it. line: of the source, from 1; 0: of none."""
+    """offset: into its function, as jumps name it. line: of the source, from 1; 0: of none. kinds:
+    what it does with data; none for counting, addresses and jumps.
+    """
 
     offset: str
     text: str
     line: int
+    kinds: frozenset[Does] = frozenset()
 
 
 @final
@@ -62,6 +77,13 @@ class Runnable(Protocol):
     def names(self) -> tuple[str, ...]:
         """Of the variants, in the order in which they are tried."""
 
+    def with_scalars(self, scalars: Mapping[str, complex]) -> "Runnable":
+        """The kernel with these scalars where none are given."""
+
+    @property
+    def machine(self) -> str:
+        """What runs it, as its maker calls it."""
+
     def __call__(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> None:
         """Runs the kernel in place on the arrays, on one thread. Raises TilesmithError where an
         array does not fit, ValueError where sizes are too large, and MemoryError.
@@ -76,12 +98,22 @@ class Runnable(Protocol):
         sizes: Mapping[str, int],
         scalars: Mapping[str, complex] | None = None,
         threads: int = 1,
+        resident: bool = False,
     ) -> Callable[[], None]:
-        """The call with all checked and found beforehand, to be made often. Raises as the call."""
+        """The call with all checked and found beforehand, to be made often. Raises as the call.
+
+        resident: the arrays are where the kernel works from the start, and stay there: what is
+            timed is the kernel, and what it computes comes back to nobody.
+        """
 
     def traffic(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> tuple[str, ...]:
         """What the call, which is made, asks of memory, as lines of a table; none where that is not
         counted. Raises as the call.
+        """
+
+    def weight(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> float | None:
+        """What the call, which is made, asks of memory, in one number: to rank schedules by where
+        no time can be taken. None where it is not counted. Raises as the call.
         """
 
 
@@ -103,6 +135,9 @@ class Target(Protocol):
 
     shown: ClassVar[str]
     """The level that `show` takes where none is asked for."""
+
+    facts: ClassVar[frozenset[str]]
+    """Those of its `parameters` that are facts of the machine: `tune` searches the others."""
 
     @classmethod
     def at(cls, level: str) -> Self:
@@ -129,6 +164,10 @@ class Target(Protocol):
         """Whether kernels may have arrays of the type. Levels of GPUs are made for the choices of
         dtypes of which this is so; a CPU's for all.
         """
+
+    @property
+    def rules(self) -> Rules | None:
+        """What writes a recipe where a spec has none; None: the plain schedule is taken."""
 
     @property
     def lowering(self) -> Passes:
@@ -179,6 +218,12 @@ class Target(Protocol):
     def instructions(self, sources: Mapping[str, str]) -> tuple[CompiledFunction, ...]:
         """The machine's instructions, for `show --html`. Raises TilesmithError where there is
         nothing to read them with.
+        """
+
+    def figures(self, sources: Mapping[str, str]) -> tuple[str, ...]:
+        """What the compiler tells of the code beside its instructions, as lines: of launches their
+        registers, and how many threads run at once; none for a CPU. Raises TilesmithError where
+        there is no such compiler.
         """
 
 

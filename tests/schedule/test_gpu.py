@@ -8,7 +8,7 @@ import pytest
 from gen.errors import ScheduleError
 from gen.ir.interpret.evaluate import InterpError
 from gen.ir.interpret.interp import run
-from gen.ir.nodes import Barrier, Kernel
+from gen.ir.nodes import Allocate, Barrier, Buffer, Kernel
 from gen.ir.text.parser import from_text
 from gen.ir.text.printer import to_text
 from gen.ir.walk import walk
@@ -47,6 +47,10 @@ def outline(kernel: Kernel) -> list[str]:
     """The loops, barriers and allocations of a tree."""
     lines = (line.strip() for line in to_text(kernel).splitlines())
     return [line for line in lines if line.startswith(("for ", "barrier", "with allocate"))]
+
+
+def allocated(kernel: Kernel) -> list[Buffer]:
+    return [b for n in walk(kernel.body) if isinstance(n, Allocate) for b in n.buffers]
 
 
 def refusal(text: str, recipe: str) -> ScheduleError:
@@ -221,6 +225,16 @@ def test_a_pipelined_matmul() -> None:
     inside = lines[lines.index("for c.p_0 in range((k + 2) // 3):") :]
     assert inside[1] == "barrier()" and inside.count("barrier()") == 1
     assert_same(plain.kernel, kernel, sizes=(7,))
+
+
+def test_rows_of_either_of_two_buffers_are_as_far_apart() -> None:
+    recipe = (
+        "- storage_align: {buffer: a_cache, axis: 0, factor: 4, offset: 1}\n"
+        "- double_buffer: {buffer: a_cache, loop: c.p_0}\n"
+    )
+    after = schedule(start(examples.MATMUL), TILED + CACHED + recipe)[-1].state.kernel
+    (buffer,) = (b for b in allocated(after) if b.name == "a_cache")
+    assert [(a.axis, a.factor, a.offset) for a in buffer.aligned] == [(1, 4, 1)]
 
 
 def test_rows_of_threads_that_reduce() -> None:

@@ -230,12 +230,6 @@ REFUSALS = [
     ),
     (
         SCALE,
-        "bind: {loop: y.i, axis: blockIdx.x}\n"
-        "- cache_read: {block: y, buffer: x, at: y.i, scope: device}",
-        "'x_cache' is device memory, and would be allocated in the launch of loop 'y.i'",
-    ),
-    (
-        SCALE,
         "bind: {loop: y.i, axis: blockIdx.x}\n- bind: {loop: y.j, axis: threadIdx.x}\n"
         "- cache_read: {block: y, buffer: x, at: y.i, scope: register}",
         "'x_cache' is register memory, which each thread has for itself, and loop 'y.j' runs block"

@@ -45,6 +45,8 @@ class Scalar:
     levels: ClassVar[tuple[str, ...]] = ("plain",)
     usual: ClassVar[tuple[str, ...]] = levels
     shown: ClassVar[str] = "plain"
+    facts: ClassVar[frozenset[str]] = frozenset()
+    rules: ClassVar[None] = None
     lowering: ClassVar[Passes] = (*PASSES[:1], SERIAL, *PASSES[1:])
     finishing: ClassVar[Finishing] = Finishing(
         (finishing.FUSED, finishing.INLINED), (finishing.NARROWED,)
@@ -83,6 +85,9 @@ class Scalar:
         command, symbol = library.compiler_command(("-march=native",)), f"{dtypes}_plain"
         text, table = joined(sources), f"ts_{kernel.name}_{symbol}"
         return library.Loaded(library.compiled(kernel, table, text, command, limits), scalars)
+
+    def figures(self, sources: Mapping[str, str]) -> tuple[str, ...]:
+        return ()
 
     def emulating(self) -> NoReturn:
         raise TilesmithError("this machine runs it as it is")

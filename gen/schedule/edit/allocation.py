@@ -8,6 +8,7 @@ loop that holds all its accesses and that every read shares with its writer (`si
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ...ir.launch import OUTSIDE
 from ...ir.nodes import Allocate, Block, Buffer, Destination, Load, Loop, LoopKind, Seq, Stmt
 from ...ir.walk import accessed, loads, nested, seq, statements, substitute, targets, variables
 from ...poly.certificate import Flow, Scheduled
@@ -39,7 +40,7 @@ def sink(state: Scheduled) -> Scheduled:
         return state
     root = kernel.body.body
     nests = _nests(root)
-    homes = {b.name: _home(nests, state.flow, b.name) for b in kernel.body.buffers}
+    homes = {b.name: _home(nests, state.flow, b) for b in kernel.body.buffers}
     here = tuple(b for b in kernel.body.buffers if homes[b.name] is None)
     inside: dict[str, tuple[Buffer, ...]] = {}
     for b in kernel.body.buffers:
@@ -52,7 +53,14 @@ def sink(state: Scheduled) -> Scheduled:
 
 def home(state: Scheduled, buffer: str) -> str | None:
     """The loop in which `sink` allocates a buffer of a hoisted tree; None for the whole kernel."""
-    return _home(_nests(state.kernel.body), state.flow, buffer)
+    found = next(
+        b
+        for n in statements(state.kernel.body)
+        if isinstance(n, Allocate)
+        for b in n.buffers
+        if b.name == buffer
+    )
+    return _home(_nests(state.kernel.body), state.flow, found)
 
 
 def _allocate(stmt: Stmt, inside: Mapping[str, tuple[Buffer, ...]]) -> Stmt:
@@ -72,8 +80,13 @@ def _nests(stmt: Stmt, around: tuple[Loop, ...] = ()) -> list[tuple[Block, tuple
             return [nest for s in nested(stmt) for nest in _nests(s, around)]
 
 
-def _home(nests: Sequence[tuple[Block, tuple[Loop, ...]]], flow: Flow, buffer: str) -> str | None:
-    """The loop in whose iterations the buffer's values live; None for the whole kernel."""
+def _home(
+    nests: Sequence[tuple[Block, tuple[Loop, ...]]], flow: Flow, wanted: Buffer
+) -> str | None:
+    """The loop in whose iterations the buffer's values live; None for the whole kernel. No launch
+    allocates the GPU's memory.
+    """
+    buffer = wanted.name
     users = [(block, around) for block, around in nests if buffer in accessed(block)]
     sources = [
         flow[block.name, number]
@@ -88,6 +101,8 @@ def _home(nests: Sequence[tuple[Block, tuple[Loop, ...]]], flow: Flow, buffer: s
         if any(other is not loop for other in others):
             break
         if any(loop.var not in source.shared for source in sources):
+            break
+        if loop.kind.is_bound and wanted.scope in OUTSIDE:
             break
         vector = loop.kind is LoopKind.VECTORIZED
         if vector and all(_moves(block, buffer, loop.var) for block, _ in users):

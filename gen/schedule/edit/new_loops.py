@@ -7,6 +7,7 @@ predicate. The region may be covered generously, never short; domains are never 
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice, product
 from typing import final
 
 from ...ir.algebra import add, ceildiv, conjunction, conjuncts, floordiv, index, less, sub
@@ -14,7 +15,10 @@ from ...ir.index.bounds import LoopRange, at_most, highest, larger, lowest, norm
 from ...ir.index.linear import constant, linear, same
 from ...ir.nodes import Binary, BinaryOp, Block, Expr, IterKind, IterVar, Loop, Stmt, Var
 from ...ir.walk import substitute, variables
+from ...poly.queries.extents import greatest
 from .tree import CannotApply, fresh, nest, ranges_of, scope_of, serial_loop
+
+_MOST_PARTS = 16
 
 
 @final
@@ -171,11 +175,15 @@ def _add_loop(p: _Placing, v: IterVar, var: str, lower: Expr, upper: Expr) -> No
     unrolled and vectorized, and what leaves the interval gets a guard.
     """
     start: Expr = index(0)
-    if (tile := _tile(lower, upper)) is not None:
+    lowers, uppers = sides(BinaryOp.MAX, lower), sides(BinaryOp.MIN, upper)
+    tile = _tile(lower, upper)
+    if tile is None and v.kind is IterKind.SPATIAL:
+        tile = _tile_for_all_sizes(lower, upper, p.ranges)
+        lowers, uppers = (substitute(v.lower, p.values),), (substitute(v.upper, p.values),)
+    if tile is not None:
         start, size = tile
         p.ranges = (*p.ranges, LoopRange(var, index(0), index(size - 1)))
         value = add(start, Var(var))
-        lowers, uppers = sides(BinaryOp.MAX, lower), sides(BinaryOp.MIN, upper)
         p.guards += within(value, lowers, uppers, p.ranges)
         p.loops.append(serial_loop(var, index(0), index(size)))
         p.values[v.name] = value
@@ -204,6 +212,39 @@ def _tile(lower: Expr, upper: Expr) -> tuple[Expr, int] | None:
         return None
     size_, start = min(tiles, key=lambda tile: tile[0])
     return start, size_
+
+
+def _tile_for_all_sizes(
+    lower: Expr, upper: Expr, ranges: tuple[LoopRange, ...]
+) -> tuple[Expr, int] | None:
+    """The same of ends that are never further apart than a number, though no two of their sides
+    are just a number apart: halved, reversed, or clamped from one side.
+    """
+    if is_over_dims(lower) and is_over_dims(upper):
+        return None
+    first = (Binary(BinaryOp.LE, r.lower, Var(r.var)) for r in ranges)
+    last = (Binary(BinaryOp.LE, Var(r.var), r.upper) for r in ranges)
+    inside = (*first, *last, less(lower, upper))
+    tiles: list[tuple[int, Expr]] = []
+    for start in dict.fromkeys((*islice(_parts(lower), _MOST_PARTS), lower)):
+        before, size = greatest(sub(start, lower), inside), greatest(sub(upper, start), inside)
+        if before is not None and before <= 0 and size is not None:
+            tiles.append((size, start))
+    size_, start = min(tiles, key=lambda tile: tile[0], default=(0, lower))
+    return (normal(start), size_) if tiles else None
+
+
+def _parts(e: Expr) -> Iterator[Expr]:
+    """The expressions that `e` may be: its minima and maxima decided either way."""
+    match e:
+        case Binary(BinaryOp.MIN | BinaryOp.MAX, a, b):
+            yield from _parts(a)
+            yield from _parts(b)
+        case Binary(_, a, b):
+            for lhs, rhs in product(_parts(a), _parts(b)):
+                yield replace(e, lhs=lhs, rhs=rhs)
+        case _:
+            yield e
 
 
 def predicate_at(

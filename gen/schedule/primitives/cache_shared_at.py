@@ -92,7 +92,7 @@ def _shared_out(state: Scheduled, copy: str, at: str, threads: Axes) -> tuple[Sc
     elif own:
         state = Fuse(own, flat).apply(state)
     else:  # one element
-        state = AddUnitLoop(copy, (flat,)).apply(state)
+        state = AddUnitLoop(copy, as_=(flat,)).apply(state)
     counts = [int(extent.value.real) for extent in threads.values() if isinstance(extent, Const)]
     taken = edit.names(state.kernel)
     wanted = ("turn", *(axis.value[-1] for axis in threads))

@@ -102,7 +102,8 @@ class DoubleBuffer(Primitive):
             return normal(add(sub(moves[axis].upper, moves[axis].lower), 1))
 
         shape = tuple(extent(k, e) for k, e in enumerate(buffer.shape))
-        return replace(buffer, shape=(index(2), *shape))
+        aligned = tuple(replace(a, axis=a.axis + 1) for a in buffer.aligned)
+        return replace(buffer, shape=(index(2), *shape), aligned=aligned)
 
     def _in_turn(
         self, state: Scheduled, loop: ir.Loop, block: ir.Block, moves: Mapping[int, Interval]

@@ -60,6 +60,13 @@ class SetScope(Primitive):
             " device memory",
         ),
         Example(
+            "Memory of the GPU that one launch uses: no launch allocates it",
+            TWICE,
+            "- merge: {loops: [t.i, y.i], as: [z.i]}\n"
+            "- bind: {loop: z.i, axis: blockIdx.x}\n"
+            "- set_scope: {buffer: t, scope: device}",
+        ),
+        Example(
             "A rank's own memory that another rank reads",
             RANKS,
             "- set_scope: {buffer: t, scope: rank}",

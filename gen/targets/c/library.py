@@ -15,7 +15,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import ClassVar, final
@@ -29,6 +29,7 @@ from ...ir.interpret.sizes import found
 from ...ir.nodes import Kernel
 from ...lower.index_limits import Limits, check
 from ..runtime import RUNTIME
+from . import processor
 
 FLAGS = (
     "-std=gnu11",  # as Meson builds it
@@ -40,7 +41,7 @@ FLAGS = (
     "-pthread",
     "-fPIC",
 )
-_SOURCES = ("ts_cache.c", "ts_levels.c", "ts_threads.c", "ts_workspace.c")
+_SOURCES = ("ts_cache.c", "ts_levels.c", "ts_pool.c", "ts_threads.c", "ts_workspace.c")
 _HEADER = "ts_precompiled.h"
 
 Array = NDArray[np.generic]
@@ -209,11 +210,18 @@ class Loaded:
     def names(self) -> tuple[str, ...]:
         return self.compiled.names
 
+    def with_scalars(self, scalars: Mapping[str, Number]) -> "Loaded":
+        return replace(self, scalars=scalars)
+
     def __call__(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> None:
         self.bound(arrays, sizes)()
 
     def variant(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> str:
         return self.compiled.variant(arrays, self.scalars, dims=sizes)
+
+    @property
+    def machine(self) -> str:
+        return processor.name()
 
     def bound(
         self,
@@ -221,12 +229,16 @@ class Loaded:
         sizes: Mapping[str, int],
         scalars: Mapping[str, Number] | None = None,
         threads: int = 1,
+        resident: bool = False,
     ) -> Callable[[], None]:
         given = {**self.scalars, **(scalars or {})}
         return self.compiled.bound(arrays, given, dims=sizes, threads=threads)
 
     def traffic(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> tuple[str, ...]:
         return ()
+
+    def weight(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> None:
+        return None
 
 
 def compiled(

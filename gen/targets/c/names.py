@@ -72,6 +72,7 @@ _OWN = re.compile(
     re.IGNORECASE,
 )
 _MACRO = re.compile(r"#\s*define\s+(\w+)")
+_NO_NAMES = re.compile(r'"[^"\n]*"|^ *#pragma .*$', re.MULTILINE)
 _WORD = re.compile(r"(?<![\w.>])[A-Za-z_]\w*")  # that is no member
 
 
@@ -178,5 +179,5 @@ def c_names(
 def check(text: str, names: CNames, reserved: Callable[[str], bool] = is_reserved) -> None:
     """Raises AssertionError for a word of emitted text that might be the name of something else."""
     given = names.given
-    for word in set(_WORD.findall(re.sub(r'"[^"\n]*"', "", text))) - given:
+    for word in set(_WORD.findall(_NO_NAMES.sub("", text))) - given:
         assert reserved(word), f"'{word}' is in the text, and is not reserved"

@@ -26,6 +26,9 @@ LEVELS = tuple(level.value for level in Level)
 LINE = 64
 """The bytes of a line of the caches."""
 
+STRIP = 8192
+"""The bytes of what is kept in the first-level cache beside what streams by."""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,37 @@ class Processor:
     def registers(self) -> int:
         """Vector registers."""
         return 32 if self.level in (Level.V4, Level.NEON) else 16
+
+    @property
+    def tile(self) -> tuple[int, int]:
+        """The rows and vectors of a tile of sums that stays in registers."""
+        return (8, 2) if self.registers == 32 else (6, 2)
+
+    @property
+    def wide_tile(self) -> tuple[int, int]:
+        """The same, of large matrices."""
+        match self.level:
+            case Level.V2 | Level.V3:
+                return 6, 2
+            case Level.V4:
+                return 6, 4
+            case Level.NEON:
+                return 8, 2
+            case _:
+                assert_never(self.level)
+
+    @property
+    def inner(self) -> tuple[int, int]:
+        """The rows and columns of a tile of inner products, each a vector of partial sums."""
+        match self.level:
+            case Level.V2 | Level.V3:
+                return 3, 4
+            case Level.V4:
+                return 4, 6
+            case Level.NEON:
+                return 4, 4
+            case _:
+                assert_never(self.level)
 
     @property
     def flags(self) -> tuple[str, ...]:

@@ -15,12 +15,14 @@ from ...lower.finish import Finished
 from ...lower.index_limits import Limits
 from ...lower.lower import PASSES
 from ...lower.passes import Finishing, Passes
+from ...schedule.rules.choose import Rules
+from ...schedule.rules.lists import PROCESSOR
 from ..c.library import Loaded, compiled
 from ..target import CompiledFunction, joined
 from .assembly import assembly
 from .emit import source
 from .jit import compiler_command, native_level
-from .levels import LEVELS, LINE, Level, Processor
+from .levels import LEVELS, LINE, STRIP, Level, Processor
 from .passes.finishing import finishing
 
 
@@ -34,6 +36,7 @@ class Cpu:
     levels: ClassVar[tuple[str, ...]] = LEVELS
     usual: ClassVar[tuple[str, ...]] = (Level.V2, Level.V3, Level.V4)
     shown: ClassVar[str] = Level.V3
+    facts: ClassVar[frozenset[str]] = frozenset({"lanes", "line", "line_bytes"})
 
     @classmethod
     def at(cls, level: str) -> "Cpu":
@@ -52,12 +55,26 @@ class Cpu:
 
     def parameters(self, dtypes: Dtypes) -> dict[str, int]:
         """lanes: elements of a native vector, of the type that has the fewest; line: elements of a
-        line of the caches, of the largest type; line_bytes: bytes of such a line.
+        line of the caches, of the largest type; line_bytes: bytes of such a line. The others are
+        of what rules write: see docs/language.md.
         """
+        lanes = min(self.machine.lanes(dtype.computed) for dtype in dtypes.values())
+        line = LINE // max(dtype.bytes for dtype in dtypes.values())
         return {
-            "lanes": min(self.machine.lanes(dtype.computed) for dtype in dtypes.values()),
-            "line": LINE // max(dtype.bytes for dtype in dtypes.values()),
+            "lanes": lanes,
+            "line": line,
             "line_bytes": LINE,
+            "accumulators": 2 if self.level is Level.V2 else 4,
+            "square": line if line <= 2 * lanes else 0,
+            "tile_rows": self.machine.tile[0],
+            "tile_vectors": self.machine.tile[1],
+            "wide_rows": self.machine.wide_tile[0],
+            "wide_vectors": self.machine.wide_tile[1],
+            "line_vectors": 8 if self.machine.registers == 32 else 4,
+            "strip_vectors": STRIP // self.machine.vector_bytes,
+            "wide_strips": STRIP // self.machine.vector_bytes // self.machine.wide_tile[1],
+            "inner_rows": self.machine.inner[0],
+            "inner_line": self.machine.inner[1],
         }
 
     def width(self, dtypes: Dtypes) -> int:
@@ -66,6 +83,10 @@ class Cpu:
 
     def has_code_for(self, dtype: DType) -> bool:
         return True
+
+    @property
+    def rules(self) -> Rules:
+        return PROCESSOR
 
     @property
     def lowering(self) -> Passes:
@@ -108,3 +129,6 @@ class Cpu:
 
     def instructions(self, sources: Mapping[str, str]) -> tuple[CompiledFunction, ...]:
         return assembly(joined(sources), self.level)
+
+    def figures(self, sources: Mapping[str, str]) -> tuple[str, ...]:
+        return ()

@@ -14,12 +14,15 @@ from ...language import Dtypes
 from ...lower.finish import Finished
 from ...lower.index_limits import Limits
 from ...lower.passes import Finishing, Passes
+from ...schedule.rules.choose import Rules
+from ...schedule.rules.lists import GPU
 from ..target import CompiledFunction
 from . import gpu
 from .architectures import ARCHITECTURES, WARP, Architecture
 from .emit import sources
 from .emulator.emulated import Emulated, load
 from .gpu import OnGpu
+from .machine_code import of_launches
 from .passes.lowering import FINISHING, LOWERING
 from .passes.types import has_code_for
 
@@ -35,6 +38,7 @@ class Cuda:
     levels: ClassVar[tuple[str, ...]] = ARCHITECTURES
     usual: ClassVar[tuple[str, ...]] = (Architecture.SM_90,)
     shown: ClassVar[str] = Architecture.SM_90
+    facts: ClassVar[frozenset[str]] = frozenset({"warp"})
 
     @classmethod
     def at(cls, level: str) -> "Cuda":
@@ -53,6 +57,10 @@ class Cuda:
 
     def has_code_for(self, dtype: DType) -> bool:
         return has_code_for(dtype)
+
+    @property
+    def rules(self) -> Rules:
+        return GPU
 
     @property
     def lowering(self) -> Passes:
@@ -90,3 +98,7 @@ class Cuda:
 
     def instructions(self, sources: Mapping[str, str]) -> tuple[CompiledFunction, ...]:
         raise TilesmithError("the target has no way to show instructions")
+
+    def figures(self, sources: Mapping[str, str]) -> tuple[str, ...]:
+        text = "".join(t for name, t in sources.items() if name.endswith(".cu"))
+        return tuple(map(str, of_launches(text, self.level)))

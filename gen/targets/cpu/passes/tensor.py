@@ -54,8 +54,9 @@ def marks_that_hold(kernel: Kernel, machine: Processor) -> Kernel:
         return unroll(unmarked(node))
 
     body = map_children(kernel, go)
-    for var in refused.keys() - held:
-        raise refused[var]
+    for var, refusal in refused.items():
+        if var not in held:
+            raise refusal
     return body
 
 

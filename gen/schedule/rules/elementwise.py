@@ -1,0 +1,87 @@
+"""Elementwise: one value a point, of values that lie where it lies, or are the same along a line.
+
+Looks for: a block that reduces nothing and whose innermost line of what it writes is read along the
+line, or not at all. Those before it that are such, too, over the same points, come into its loop.
+Processor: vectors along the line, threads over the outermost loops. GPU: a thread a point,
+neighbours side by side.
+"""
+
+from ...ir.nodes import Block, Call, External, Function, Store
+from ...ir.walk import walk
+from .parts.draft import Declined, Draft
+from .parts.launches import apart, settled, threads
+from .parts.nest import Nest, nest_of
+from .parts.sums import sums_read
+from .parts.threads import threaded
+from .parts.together import together
+
+
+def _line(nest: Nest) -> str:
+    """The variable along which the values lie. Raises Declined."""
+    if not isinstance(nest.block.body, Store):
+        raise Declined("it is a reduction")
+    if nest.inner is None:
+        raise Declined("no loop runs along the last axis of what it writes")
+    for read in nest.reads:
+        if read.stride(nest.inner) is None:
+            raise Declined(f"it walks '{read.buffer}' along another axis than its last")
+    return nest.loop_of[nest.inner]
+
+
+def processor(draft: Draft, nest: Nest) -> tuple[Draft, ...]:
+    line = _line(nest)
+    own = [loop.var for loop in nest.own]
+    if line not in own:
+        raise Declined(f"other blocks share the loop '{line}'")
+    if own[-1] != line:
+        own = [*(var for var in own if var != line), line]
+        draft = draft.step("reorder", loops=own)
+    draft, drawn = together(draft, nest.name, line)
+    names = {"as_": [f"{nest.name}.chunk", f"{nest.name}.lane"]} if len(own) == 1 else {}
+    draft = draft.step("vectorize", loop=line, width="$lanes", **names)
+    if not any(_is_long(draft.blocks[name]) for name in drawn):
+        for name in (*drawn, nest.name):
+            draft = streamed(draft, nest_of(draft.kernel, name))
+    return (threaded(draft.settled(*drawn), nest.name),)
+
+
+def streamed(draft: Draft, nest: Nest) -> Draft:
+    """Its stores pass the caches by, where they can and that pays: of complex numbers none do, and
+    what takes longer to compute than to store is no faster for it.
+    """
+    written = nest.writes[0].buffer
+    dtypes = {p.buffer.name: p.buffer.dtype for p in draft.kernel.parameters}
+    if written not in dtypes or dtypes[written].is_complex or _is_long(nest.block):
+        return draft
+    return draft.perhaps("stream", block=nest.name)
+
+
+def _is_long(block: Block) -> bool:
+    """Whether it computes more than one exponential."""
+    called = [n.function for n in walk(block.body) if isinstance(n, Call)]
+    return any(f in _LONG or isinstance(f, External) for f in called) or called.count(_SHORT) > 1
+
+
+_SHORT = Function.EXP
+_LONG = {
+    Function.EXPM1, Function.SIGMOID, Function.LOG, Function.LOG1P, Function.POW, Function.TANH,
+    Function.ERF, Function.SIN, Function.COS,
+}  # fmt: skip
+
+
+def gpu(draft: Draft, nest: Nest) -> tuple[Draft, ...]:
+    draft = apart(draft, nest.name)
+    nest = nest_of(draft.kernel, nest.name)
+    line = _line(nest)
+    own = [loop.var for loop in nest.own]
+    if line not in own:
+        raise Declined(f"other blocks share the loop '{line}'")
+    if own[-1] != line:
+        own = [*(var for var in own if var != line), line]
+        draft = draft.step("reorder", loops=own)
+    draft, _ = together(draft, nest.name, line)
+    sums = sums_read(draft, nest)
+    draft = threads(draft, own, nest.name)
+    for each in sums:
+        draft = draft.if_sound("compute_at", block=each.name, loop=f"{nest.name}.thread")
+    return (settled(draft),)

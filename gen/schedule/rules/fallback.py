@@ -1,0 +1,163 @@
+"""The fallback: takes anything, and does what the proof allows.
+
+Processor: vectors along the line that is written, or that is summed up where all that is read lies
+along it; threads over the outermost loops of which the iterations are independent, be they other
+blocks', too. GPU: a thread for each point of the loops that may run at once; those around them are
+the host's, and launch each iteration anew; a nest in which nothing may run at once is one thread's.
+"""
+
+from collections.abc import Iterator, Sequence
+
+from ...ir.nodes import Block, Loop, LoopKind, Seq, Update
+from ...ir.walk import blocks, targets, variables
+from .parts.draft import Declined, Draft
+from .parts.launches import apart, in_launch, one_thread, rows, settled, threads
+from .parts.nest import Nest, nest_of
+from .parts.threads import threaded
+
+FEW = 32  # threads of a block where each runs a nest: so that there are more blocks
+
+
+def processor(draft: Draft, nest: Nest) -> tuple[Draft, ...]:
+    return (threaded(_vectors(draft, nest), nest.name),)
+
+
+def _vectors(draft: Draft, nest: Nest) -> Draft:
+    """With lanes in the innermost loop, if there is a line for them."""
+    if not nest.loops or nest.loops[-1].kind is not LoopKind.SERIAL:
+        return draft
+    if nest.inner is not None and _along(draft, nest, nest.inner) is not draft:
+        return _along(draft, nest, nest.inner)
+    last = nest.loops[-1]
+    terms = [var for var in nest.reduction if nest.loop_of[var] == last.var]
+    beside = terms and all(access.stride(terms[0]) in (0, 1) for access in nest.reads)
+    if beside and not nest.of_data & {*terms} and _only_blocks(last):
+        return draft.if_sound("vectorize", loop=last.var, width="$lanes")
+    return draft
+
+
+def _along(draft: Draft, nest: Nest, line: str) -> Draft:
+    """With lanes along the line that is written, its loop being the innermost one or made it."""
+    loop, own = nest.loop_of[line], [each.var for each in nest.own]
+    if line in nest.of_data:
+        return draft
+    if loop != nest.loops[-1].var:
+        if loop not in own or any(access.stride(line) is None for access in nest.reads):
+            return draft
+        if any(loop in variables(each.lower) | variables(each.upper) for each in nest.own):
+            return draft
+        own = [*(var for var in own if var != loop), loop]
+        try:
+            ordered = draft.step("reorder", loops=own).proved()
+        except Declined:
+            return draft
+        lanes = ordered.if_sound("vectorize", loop=loop, width="$lanes")
+        return draft if lanes is ordered else lanes
+    if not _only_blocks(nest.loops[-1]):
+        return draft
+    return draft.if_sound("vectorize", loop=loop, width="$lanes")
+
+
+def _only_blocks(loop: Loop) -> bool:
+    parts = loop.body.body if isinstance(loop.body, Seq) else (loop.body,)
+    return all(isinstance(part, Block) for part in parts)
+
+
+def gpu(draft: Draft, nest: Nest) -> tuple[Draft, ...]:
+    draft = apart(draft, nest.name)
+    for way in (_points, _nests, _alone):
+        try:
+            return (settled(way(draft, nest.name)),)
+        except Declined as declined:
+            reason = declined
+    raise reason
+
+
+def _points(draft: Draft, name: str) -> Draft:
+    """A thread for each point of the block's own loops that may run at once."""
+    for chosen, order in _choices(draft, name):
+        for launch in (threads, rows):
+            try:
+                before = draft.step("reorder", loops=order) if order else draft
+                made = launch(before, chosen, name).proved()
+            except Declined:
+                continue
+            return _in_register(made, name)
+    raise Declined("none of its own loops may run at once")
+
+
+def _in_register(draft: Draft, name: str) -> Draft:
+    """With what a thread sums up in a register until it is whole."""
+    block, thread = draft.blocks[name], f"{name}.thread"
+    if not isinstance(block.body, Update) or not block.initialises:
+        return draft
+    for buffer in [target.buffer for target in targets(block.body)]:
+        own = {"block": name, "buffer": buffer, "at": thread, "scope": "local"}
+        draft = draft.if_sound("cache_write", **own, as_=f"{buffer}_own")
+    return draft
+
+
+def _choices(draft: Draft, name: str) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
+    """Loops to run at once, best first, and the order that they need, if it is another one."""
+    nest = nest_of(draft.kernel, name)
+    own = [loop.var for loop in nest.own]
+    line = nest.loop_of.get(nest.inner or "")
+    free = [nest.loop_of[var] for var in nest.spatial if nest.loop_of[var] in own]
+    free = [loop for loop in free if loop != line] + [loop for loop in free if loop == line]
+
+    def order(chosen: Sequence[str]) -> Sequence[str]:
+        wanted = [*chosen, *(loop for loop in own if loop not in chosen)]
+        return wanted if wanted != own else []
+
+    if free:
+        yield free, order(free)
+    alone = [loop for loop in free if _sound(draft, [loop], order([loop]), name)]
+    if len(alone) > 1 and alone != free:
+        yield alone, order(alone)
+    for loop in alone:
+        yield [loop], order([loop])
+    inside = [loop for loop in own if loop in free and _sound(draft, [loop], [], name)]
+    for k, loop in enumerate(own):
+        if loop in inside:
+            run = [x for x in own[k:] if x in inside]
+            for end in range(len(run), 0, -1):
+                yield run[:end], []
+
+
+def _sound(draft: Draft, chosen: Sequence[str], order: Sequence[str], name: str) -> bool:
+    try:
+        before = draft.step("reorder", loops=order) if order else draft
+        threads(before, chosen, name).proved()
+    except Declined:
+        return False
+    return True
+
+
+def _nests(draft: Draft, name: str) -> Draft:
+    """A thread for each iteration of a loop that several blocks share, outermost first."""
+    nest = nest_of(draft.kernel, name)
+    for loop in nest.loops:
+        if loop.var in nest.shared:
+            try:
+                return threads(draft, [loop.var], name, FEW).proved()
+            except Declined:
+                continue
+    raise Declined("no loop around it may run at once")
+
+
+def _alone(draft: Draft, name: str) -> Draft:
+    """One thread: for the block, where others in its nest have launches, or for the whole nest."""
+    nest = nest_of(draft.kernel, name)
+    others = [block.name for loop in nest.loops[:1] for block in blocks(loop)]
+    for other in reversed(others):
+        if other != name and not in_launch(nest_of(draft.kernel, other)):
+            draft = _perhaps_points(draft, other)
+    several = any(in_launch(nest_of(draft.kernel, other)) for other in others)
+    return one_thread(draft, name, whole=not several).proved()
+
+
+def _perhaps_points(draft: Draft, name: str) -> Draft:
+    try:
+        return _points(draft, name)
+    except Declined:
+        return draft

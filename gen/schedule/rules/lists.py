@@ -1,0 +1,47 @@
+"""The rules of each kind of machine, in the order in which they are asked."""
+
+from . import (
+    block_rows,
+    block_tiles,
+    chain,
+    columns,
+    elementwise,
+    fallback,
+    passes,
+    product,
+    running,
+    stencil,
+    transpose,
+    turned,
+    whole,
+)
+from .choose import Rule, Rules
+from .parts.normal import inlined, unrepeated
+
+PROCESSOR = Rules(
+    unrepeated,
+    (
+        Rule("running", running.processor),
+        Rule("chain", chain.processor),
+        Rule("product", product.processor),
+        Rule("whole", whole.processor),
+        Rule("passes", passes.processor),
+        Rule("columns", columns.processor),
+        Rule("stencil", stencil.processor),
+        Rule("transpose", transpose.processor),
+        Rule("elementwise", elementwise.processor),
+    ),
+    Rule("fallback", fallback.processor),
+)
+
+GPU = Rules(
+    inlined,
+    (
+        Rule("running", running.gpu),
+        Rule("product", block_tiles.gpu),
+        Rule("rows", block_rows.gpu),
+        Rule("elementwise", elementwise.gpu),
+        Rule("turned", turned.gpu),
+    ),
+    Rule("fallback", fallback.gpu),
+)

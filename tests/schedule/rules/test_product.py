@@ -1,0 +1,198 @@
+"""The rule for products: what it writes for each form that it takes, and that this is right.
+
+Each spec is here; its recipe, and why other rules declined, is a golden. The compiled kernels are
+compared with NumPy at sizes around vectors and tiles, and on either side of most conditions.
+"""
+
+from functools import cache
+
+import pytest
+
+from gen.display.choices import with_story, written
+from gen.language import choices
+from gen.language.model import KernelSpec
+from gen.language.reader import loads
+from gen.lower.variants import Plain
+from gen.targets.cpu.target import Cpu
+from gen.targets.recipes import ByRules, by_rules
+from tests.conftest import Golden
+from tests.schedule.rules.compared import wrong
+
+V3 = Cpu.at("v3")
+MOST_POINTS = 2**19
+
+ARGUMENTS = {
+    "product": (
+        "(m,k),(k,n)->(m,n)",
+        {"a": "T[m, k]", "b": "T[k, n]"},
+        "y: T[m, n]",
+        "y[i, j] = sum(a[i, l] * b[l, j] for l in k)",
+        "np.matmul(a, b)",
+    ),
+    "dense": (  # a weight that lies along what is summed, and what is done to the results
+        "(s,m,k),(n,k),(n)->(s,m,n)",
+        {"x": "T[s, m, k]", "w": "T[n, k]", "bias": "T[n]"},
+        "y: T[s, m, n]",
+        "z[t, i, j] = sum(x[t, i, l] * w[j, l] for l in k)\n"
+        "  y[t, i, j] = tanh(z[t, i, j] + bias[j])",
+        "np.tanh(np.matmul(x, np.transpose(w)) + bias)",
+    ),
+    "distances": (  # no product, and of integers
+        "(m,k),(n,k)->(m,n)",
+        {"a": "T[m, k]", "b": "T[n, k]"},
+        "y: T[m, n]",
+        "y[i, j] = max(abs(a[i, l] - b[j, l]) for l in k)",
+        "np.max(np.abs(np.expand_dims(a, 1) - b), axis=-1, initial=0)",
+    ),
+    "triangle": (
+        "(m,m),(m,n)->(m,n)",
+        {"a": "T[m, m]", "b": "T[m, n]"},
+        "y: T[m, n]",
+        "y[i, j] = b[i, j] + sum(a[i, l] * b[l, j] for l in range(i))",
+        "b + np.matmul(np.tril(a, -1), b)",
+    ),
+    "matvec": (
+        "(m,k),(k)->(m)",
+        {"a": "T[m, k]", "x": "T[k]"},
+        "y: T[m]",
+        "y[i] = sum(a[i, l] * x[l] for l in k)",
+        "np.matmul(a, x)",
+    ),
+    "vecmat": (
+        "(k,n),(k),(n)->(n)",
+        {"a": "T[k, n]", "x": "T[k]", "z": "T[n]"},
+        "y: T[n]",
+        "y[j] = z[j] + 2 * sum(a[l, j] * x[l] for l in k)",
+        "z + 2 * np.matmul(x, a)",
+    ),
+    "steps": (  # a weight that is read again in each step of time
+        "(t,b,h),(h,h)->(b,h)",
+        {"x": "T[t, b, h]", "w": "T[h, h]"},
+        "y: T[b, h]",
+        "y[i, u] = 0\n"
+        "  for s in range(t):\n"
+        "      for i in range(b):\n"
+        "          for u in range(h):\n"
+        "              z[s, i, u] = sum(w[u, l] * y[i, l] for l in h)\n"
+        "      for i in range(b):\n"
+        "          for u in range(h):\n"
+        "              y[i, u] = sin(0.01 * z[s, i, u] + x[s, i, u])",
+        "",
+    ),
+    "attention": (  # a product of what is made, row by row, of another
+        "(m,d),(n,d),(n,e)->(m,e)",
+        {"q": "T[h, m, d]", "k": "T[h, n, d]", "v": "T[h, n, e]"},
+        "y: T[h, m, e]",
+        "score[b, i, j] = sum(q[b, i, l] * k[b, j, l] for l in d)\n"
+        "  peak[b, i] = max(score[b, i, j] for j in n)\n"
+        "  weight[b, i, j] = exp(score[b, i, j] - peak[b, i])\n"
+        "  total[b, i] = sum(weight[b, i, j] for j in n)\n"
+        "  part[b, i, c] = sum(weight[b, i, j] * v[b, j, c] for j in n)\n"
+        "  y[b, i, c] = part[b, i, c] / total[b, i]",
+        "np.matmul(scipy.special.softmax(np.matmul(q, np.swapaxes(k, -1, -2)), axis=-1), v)",
+    ),
+    "window": (  # of a padded signal, which is computed a band at a time
+        "(n),(k)->(n)",
+        {"x": "T[m, n]", "w": "T[k]"},
+        "y: T[m, n]",
+        "for i in range(m):\n"
+        "      for j in range(n + k):\n"
+        "          wide[i, j] = x[i, min(max(j, 0), n - 1)] if j < n else 0\n"
+        "  y[i, j] = sum(w[l] * wide[i, j + l] for l in k)",
+        "np.matmul(np.lib.stride_tricks.sliding_window_view("
+        "np.pad(x, [(0, 0), (0, k)]), k, axis=-1)[:, :n], w)",
+    ),
+}
+
+
+def spec(name: str) -> KernelSpec:
+    signature, inputs, output, compute, oracle = ARGUMENTS[name]
+    out, _, kind = output.partition(": ")
+    lines = [f'  {a}: {{type: "{t}"}}' for a, t in inputs.items()]
+    constraints = {"window": "[k >= 1, n >= 1]", "attention": "[n >= 1]"}.get(name, "[]")
+    text = f"""\
+tilesmith: 1
+kernel: {name}
+doc: A product.
+signature: {signature}
+dtypes: {{T: [float32]}}
+arguments:
+{chr(10).join(lines)}
+  {out}: {{type: "{kind}", intent: out}}
+constraints: {constraints}
+compute: |
+  {compute}
+{f"oracle: {oracle}" if oracle else ""}
+accuracy: 1e-3
+"""
+    return loads(text, f"{name}.yaml")
+
+
+@cache
+def chosen(name: str) -> ByRules:
+    loaded = spec(name)
+    found = by_rules(Plain(loaded, choices(loaded)[0]), V3)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_recipe(name: str, golden: Golden) -> None:
+    golden(f"rules/product_{name}.yaml", with_story(chosen(name)))
+
+
+@pytest.mark.parametrize(
+    "name", ["dense", "triangle", "matvec", "vecmat", "window", "steps", "attention"]
+)
+def test_right(name: str) -> None:
+    sizes = [0, 1, 3, 8, 17, 49, 200]
+    assert not list(wrong(spec(name), chosen(name), V3, sizes, draws=40, most=MOST_POINTS))
+
+
+def text_of(signature: str, inputs: str, compute: str, more: str = "") -> KernelSpec:
+    return loads(
+        f"""\
+tilesmith: 1
+kernel: k
+doc: A kernel.
+signature: {signature}
+dtypes: {{T: [float32]}}
+arguments:
+{inputs}
+  y: {{type: "T[m, n]", intent: out}}
+{more}compute: |
+  {compute}
+""",
+        "k.yaml",
+    )
+
+
+@pytest.mark.parametrize(
+    ("compute", "reason"),
+    [
+        ("y[i, j] = sum(a[min(i + l, m - 1), j] for l in range(3))", "it reads nothing twice"),
+        ("y[i, j] = 2 * a[i, j]", "it reads no sum"),
+        ("y[i, j] = sum(a[i, l] * a[l, j] for l in range(min(m, n)))", ""),
+    ],
+)
+def test_declines(compute: str, reason: str) -> None:
+    loaded = text_of("(m,n)->(m,n)", '  a: {type: "T[m, n]"}', compute)
+    story = written(Plain(loaded, choices(loaded)[0]), V3)
+    assert f"not product: {reason}" in story if reason else "y: product" in story
+
+
+def test_scalars_at_their_defaults() -> None:
+    """The stride, without which vectors are gathered; not the padding, which moves nothing."""
+    at = "min(max(j * stride + l - padding, 0), s - 1)"
+    compute = f"y[i, j] = sum(w[l] * a[i, {at}] for l in k) + z[j]"
+    inputs = '  a: {type: "T[m, s]"}\n  w: {type: "T[k]"}\n  z: {type: "T[n]"}'
+    more = (
+        "scalars:\n  stride: {type: int64, default: 1}\n  padding: {type: int64, default: 0}\n"
+        "constraints: [s >= 1]\n"
+    )
+    loaded = text_of("(s),(k),(n)->(n)", inputs, compute, more)
+    found = by_rules(Plain(loaded, choices(loaded)[0]), V3)
+    assert found is not None
+    (first, *others) = [chosen.draft.when for chosen in found.chosen]
+    assert first == ("stride == 1",)
+    assert others and not any("stride" in when for each in others for when in each)
