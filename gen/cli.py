@@ -11,13 +11,25 @@ from textwrap import dedent
 
 from . import __version__
 from .commands import arguments as common
-from .commands import bench, build, check, generate, init, primitives, prove, run, schema, show
+from .commands import (
+    bench,
+    build,
+    check,
+    generate,
+    init,
+    primitives,
+    prove,
+    run,
+    schema,
+    show,
+    tune,
+)
 from .errors import TilesmithError, told
 from .targets.registry import TARGETS
 from .targets.runtime import RUNTIME
 from .targets.target import Registry
 
-COMMANDS = (init, check, show, prove, run, bench, generate, primitives, schema)
+COMMANDS = (init, check, show, prove, run, bench, tune, generate, primitives, schema)
 
 
 def main(arguments: Sequence[str] | None = None, targets: Registry = TARGETS) -> int:
@@ -58,6 +70,7 @@ def _parser(targets: Registry) -> argparse.ArgumentParser:
               tilesmith run normalize.yaml --size m=64 --size n=1000
                                                          compiled, compared with the oracle
               tilesmith bench normalize.yaml             timed beside the oracle
+              tilesmith tune normalize.yaml              the recipe's parameters searched by time
               tilesmith generate normalize.yaml -o out/  the C sources
 
             `tilesmith COMMAND --help` tells the rest; `tilesmith build` is for meson.build

@@ -39,6 +39,10 @@ def add(commands: Commands) -> None:
     command.add_argument(
         "--rounds", type=count, default=5, help="rounds, of which the best counts (default 5)"
     )
+    rules = "beside the recipe that rules would write, if the spec has one of its own"
+    command.add_argument("--rules", action="store_true", help=rules)
+    order = "of the arrays in memory: the last axis side by side (C, the default), or the first (F)"
+    command.add_argument("--order", choices=["C", "F"], default="C", help=order)
     command.add_argument("--json", action="store_true", help="as JSON, in seconds")
     command.set_defaults(run=run)
 
@@ -52,7 +56,16 @@ def run(options: argparse.Namespace) -> int:
     sizes = [dict(map(size, text.split(","))) for text in options.sizes]
     sizes = sizes or timing.usual_sizes(spec)
     targets, wanted = here(options), dtypes(spec, options.dtype)
-    with progress(len(targets) + len(sizes)) as shown:
-        report = timing.bench(spec, wanted, targets, options.threads, sizes, options.rounds, shown)
+    with progress(len(targets) * (1 + options.rules) + len(sizes)) as shown:
+        report = timing.bench(
+            spec,
+            wanted,
+            targets,
+            options.threads,
+            sizes,
+            options.rounds,
+            shown,
+            rules=options.rules,
+        )
     print(json.dumps(report.as_json(), indent=2) if options.json else report)
     return 0

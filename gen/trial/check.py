@@ -5,6 +5,7 @@ words. All of it happens in a child process of SECONDS and of limited memory, si
 and cannot be stopped from within.
 """
 
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from ..errors import SpecError, TilesmithError, told
 from ..lower.variants import Plain
 from ..pipeline import schedule
 from ..poly.limit import NoAnswer, within
+from ..targets.recipes import Written
 from ..targets.target import Registry, Target
 
 SECONDS = 60.0
@@ -34,9 +36,10 @@ def _error(path: Path, targets: Registry, chosen: Sequence[Target]) -> str | Non
     try:
         spec = targets.load(path)
         _require_callable(spec)
-        for plain in (Plain(spec, dtypes) for dtypes in specs.choices(spec)):
-            for target in chosen:
-                schedule(spec, plain.dtypes, target, unproved, plain=plain)
+        plains = [Plain(spec, dtypes) for dtypes in specs.choices(spec)]
+        written = Written(spec, plains)
+        for plain, target in itertools.product(plains, chosen):
+            schedule(spec, plain.dtypes, target, unproved, plain=plain, written=written)
     except (TilesmithError, OSError) as wrong:
         return told(wrong)
     except RecursionError:

@@ -7,7 +7,7 @@ result, of which an accuracy promises nothing. Invariant: NaN alone beside NaN i
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import final
 
 import numpy as np
@@ -28,7 +28,7 @@ class Comparison:
     """One comparison: the sizes, the largest error over the bound, and where it is.
 
     compared: how many results; finite: of how many of these the oracle makes a finite number.
-    variant: which one ran, where that is known.
+    variant: which one ran, where that is known. scalars: those that were not at their defaults.
     """
 
     sizes: Mapping[str, int]
@@ -39,6 +39,7 @@ class Comparison:
     finite: int
     variant: str = ""
     kind: InputKind = InputKind.RANDOM
+    scalars: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def mute(self) -> bool:

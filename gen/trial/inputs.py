@@ -258,7 +258,7 @@ def near(
             sizes = {**given, **dict(zip(free, combo, strict=True))}
             if allowed(spec, sizes):
                 found = {dim: sizes[dim] for dim in spec.dims}
-                if _work(plain.body, values_of(spec, found)) <= most:
+                if runs(spec, plain, found) <= most:
                     return found
                 break
     return found
@@ -273,6 +273,22 @@ def too_large(spec: KernelSpec, plain: Kernel, sizes: Mapping[str, int]) -> str 
     return None
 
 
+def costed(
+    spec: KernelSpec, plain: Kernel, given: Mapping[str, int] | None = None
+) -> dict[str, int]:
+    """The sizes that costs are told for where nobody says which: tiles fit in, and it ends. Raises
+    TilesmithError where a call may not have those that are given.
+    """
+    if found := near(spec, plain, given or {}, (256, 128, 64, 32, 16, 8), MOST_WORK):
+        return found
+    raise TilesmithError(f"{spec.name}: there is no call of these sizes to tell costs for")
+
+
+def whole(values: Mapping[str, float]) -> dict[str, int]:
+    """Those that are whole numbers, as all sizes are."""
+    return {name: int(value) for name, value in values.items() if float(value).is_integer()}
+
+
 def _small(spec: KernelSpec, plain: Kernel, sizes: Mapping[str, int]) -> bool:
     if too_large(spec, plain, sizes):
         return False
@@ -281,6 +297,11 @@ def _small(spec: KernelSpec, plain: Kernel, sizes: Mapping[str, int]) -> bool:
     if any(np.prod(shape, dtype=float) > MOST_ELEMENTS for shape in shapes):
         return False
     return _work(plain.body, values) <= MOST_WORK
+
+
+def runs(spec: KernelSpec, plain: Kernel, sizes: Mapping[str, int]) -> float:
+    """How often the innermost blocks of the plain schedule run, at most."""
+    return _work(plain.body, values_of(spec, sizes))
 
 
 def _work(stmt: Stmt, values: Mapping[str, float]) -> float:

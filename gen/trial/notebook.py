@@ -117,6 +117,11 @@ class NotebookKernel:
             )
         if given is None:
             raise TypeError(f"{where} is None, not an array")
+        if _is_elsewhere(given):
+            raise TypeError(
+                f"{where} is a {type(given).__name__} that is not in the processor's memory; pass"
+                " NumPy's array, also to a kernel for a GPU, which copies it there and back"
+            )
         return np.asarray(given)
 
     def _kernel(self, dtypes: Dtypes) -> Runnable:
@@ -265,6 +270,22 @@ class NotebookKernel:
             {n: _view(x, at) if n in single else _view(x, at)[np.newaxis] for n, x in full.items()}
             for at in np.ndindex(*outer)
         ]
+
+
+def _is_elsewhere(given: Any) -> bool:
+    """Whether it is, or may be, on a device, from which np.asarray might copy it."""
+    if isinstance(given, np.ndarray):
+        return False
+    if hasattr(given, "__dlpack_device__"):
+        try:
+            return given.__dlpack_device__()[0] not in _PROCESSOR
+        except (BufferError, RuntimeError, TypeError, ValueError):  # it is on several
+            return True
+    return hasattr(given, "__cuda_array_interface__")
+
+
+_PROCESSOR = (1, 3, 11)
+"""DLPack's kinds of devices whose memory is the processor's, pinned or not."""
 
 
 def _view(array: Array, at: tuple[int, ...]) -> Array:

@@ -24,10 +24,14 @@ from ..poly.limit import NoAnswer, within
 from ..poly.prove import prove
 from ..poly.workbench import Workbench
 from ..progress import SILENT, Progress
+from ..targets.recipes import Written
 from ..targets.target import Registry, Target
 
 SECONDS = 600
 """The longest that a file may take, of processor time: what ships takes under 60."""
+
+NO_CODE = "no code"
+"""The status of what is proved up to its last step, and has no code on the target."""
 
 
 @final
@@ -68,12 +72,22 @@ def summary(results: Sequence[Proof]) -> Iterator[str]:
 
     What a step takes for granted, all after it do: the last says what is true of a kernel.
     """
-    last = {(r.kernel, r.dtypes, r.level): r.status for r in results}
+    last = {key: result.status for key, result in _last(results).items()}
     for status in dict.fromkeys(last.values()):
         those = (key for key in last if last[key] == status)
         kernels, dtypes, levels = map(set, zip(*those, strict=True))
         parts = counted(len(kernels), "kernel"), counted(len(dtypes), "type")
         yield f"{status}: {', '.join(parts)}, {counted(len(levels), 'level')}"
+
+
+def without_code(results: Sequence[Proof]) -> bool:
+    """Whether there are results, and the target has code for none of the kernels and types."""
+    return bool(results) and {r.status for r in _last(results).values()} == {NO_CODE}
+
+
+def _last(results: Sequence[Proof]) -> dict[tuple[str, str, str], Proof]:
+    """How each kernel came out, for each choice of types and level."""
+    return {(r.kernel, r.dtypes, r.level): r for r in results}
 
 
 def of_file(
@@ -106,6 +120,7 @@ def proofs(
 ) -> Iterator[Proof]:
     """A result for each step of each variant, dtype choice and target, up to the first refusal."""
     plains = [Plain(spec, dtypes) for dtypes in specs.choices(spec)]
+    written = Written(spec, plains)
     for target, plain in itertools.product(targets, plains):
         dtypes = plain.dtypes
         choice = f"{suffix(dtypes)} {target.level}"
@@ -126,7 +141,7 @@ def proofs(
 
         where = (spec.name, suffix(dtypes), target.level)
         try:
-            variants = schedule(spec, dtypes, target, timed, plain=plain)
+            variants = schedule(spec, dtypes, target, timed, plain=plain, written=written)
         except TilesmithError as error:
             after = f"after {len(times)} proved" if times else "before the first proof"
             yield Proof(*where, after, "refused", sum(s for _, s in times), str(error))
@@ -141,7 +156,7 @@ def proofs(
                 yield Proof(*where, f"{variant.name}: {what}", str(state.standing), seconds)
             if missing:
                 what = f"{variant.name}: no code for this target yet"
-                yield Proof(*where, what, "no code", 0.0, str(missing))
+                yield Proof(*where, what, NO_CODE, 0.0, str(missing))
             else:
                 yield _finished(where, variant, target)
 

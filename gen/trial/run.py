@@ -8,7 +8,7 @@ sizes on either side of each variant's `when`; and on inputs of each `InputKind`
 import itertools
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
 from typing import final
@@ -21,10 +21,11 @@ from ..errors import TilesmithError
 from ..ir.nodes import Kernel
 from ..ir.text.print_expr import expr_to_text
 from ..language import Dtypes
+from ..language.formulas import oracle
 from ..language.model import KernelSpec
 from ..language.shapes import not_negative
 from ..lower.variants import suffix
-from ..pipeline import load, schedule
+from ..pipeline import load, schedule_to_emit
 from ..poly.cache import prover
 from ..poly.certificate import Scheduled
 from ..poly.workbench import Workbench
@@ -34,6 +35,7 @@ from ..targets.target import Runnable, Target
 from .comparison import MUTE, Comparison, compare, mute, tried
 from .inputs import (
     MOST_WORK,
+    Arrays,
     Call,
     InputKind,
     kinds,
@@ -44,7 +46,7 @@ from .inputs import (
     too_large,
 )
 from .plain import Reference
-from .sizes import edges, kernel_dims, sides
+from .sizes import edges, kernel_dims, other_scalars, sides
 
 
 @final
@@ -110,10 +112,17 @@ class RunReport:
         return f"{case.error:.2e} from the {other}, {case.worst:.3g} of what {allows}"
 
     def _ran(self) -> str:
-        """Which variants ran, at how many sizes."""
-        counts = Counter(c.variant for c in (self.case, *self.edges))
-        told = (f"variant {v} at {counts[v] or 'none'}" for v in self.variants)
-        return f"of {counts.total()} sizes {', '.join(told)}"
+        """Which variants ran, at how many of the calls."""
+        cases = (self.case, *self.edges, *self.others)
+        told = (_count(v, [c for c in cases if c.variant == v]) for v in self.variants)
+        return f"of {len(cases)} calls {', '.join(told)}"
+
+
+def _count(variant: str, cases: Sequence[Comparison]) -> str:
+    """At how many calls a variant ran, and with which scalars if only with others than usual."""
+    told = {_told(c.scalars) for c in cases}
+    scalars = "" if "" in told else f" (with{' or'.join(sorted(told))})" if told else ""
+    return f"variant {variant} at {len(cases) or 'none'}{scalars}"
 
 
 def _wrong(cases: tuple[Comparison, ...]) -> tuple[Comparison, ...]:
@@ -121,7 +130,11 @@ def _wrong(cases: tuple[Comparison, ...]) -> tuple[Comparison, ...]:
 
 
 def _sizes(case: Comparison) -> str:
-    return " ".join(f"{name}={size}" for name, size in case.sizes.items())
+    return (_told(case.sizes) + _told(case.scalars)).strip()
+
+
+def _told(values: Mapping[str, float]) -> str:
+    return "".join(f" {name}={value}" for name, value in values.items())
 
 
 def compiled(
@@ -134,7 +147,7 @@ def compiled(
     """
     _need_defaults(spec)
     prove_ = counting(prover(cache_folder() / "proofs"), shown)
-    variants = schedule(spec, dtypes, target, prove_)
+    variants = schedule_to_emit(spec, dtypes, target, prove_)
     shown.detail("compiling")
     return load(spec, dtypes, variants, target)
 
@@ -177,19 +190,18 @@ def run(
     shown.part("comparing")
     arrays = random_arrays(spec, dtypes, full, rng)
     dims, times = kernel_dims(spec, full), []
-    reference = Reference(spec, dtypes)
-    case = tried(reference, kernel, arrays, full, rng)
-    case = replace(case, variant=kernel.variant(arrays, dims))
+    usual, *settings = _settings(Reference(spec, dtypes), target, kernel)
+    case = usual.tried(arrays, full, rng)
     traffic = kernel.traffic(arrays, dims)
     for _ in range(1 if traffic else 7):
         start = time.perf_counter()
         kernel(arrays, dims)
         times.append(time.perf_counter() - start)
-    small = []
-    for sizes_ in (*edges(spec, target.width(dtypes)), *sides(spec, target)):
-        arrays = random_arrays(spec, dtypes, sizes_, rng)
-        variant = kernel.variant(arrays, kernel_dims(spec, sizes_))
-        small.append(replace(tried(reference, kernel, arrays, sizes_, rng), variant=variant))
+    small = [
+        each.tried(random_arrays(each.spec, dtypes, sizes_, rng), sizes_, rng)
+        for each in (usual, *settings)
+        for sizes_ in each.sizes
+    ]
     return RunReport(
         spec.name,
         suffix(dtypes),
@@ -199,30 +211,88 @@ def run(
         tuple(small),
         bool(spec.oracle),
         kernel.names,
-        tuple(others(reference, target, kernel, rng)),
+        (*_others(usual, rng), *(c for each in settings for c in _of_kinds(each, each.turns, rng))),
         traffic,
         kernel.where,
     )
 
 
-def others(
-    reference: Reference, target: Target, kernel: Call, rng: np.random.Generator
-) -> Iterator[Comparison]:
+@final
+@dataclass(frozen=True, slots=True)
+class _Setting:
+    """Scalars that a kernel is tried with, and small sizes: `reference` and `kernel` have them for
+    their defaults. scalars: those that differ from the spec's.
+    """
+
+    reference: Reference
+    kernel: Runnable
+    sizes: Sequence[Mapping[str, int]]
+    scalars: Mapping[str, float]
+
+    @property
+    def spec(self) -> KernelSpec:
+        return self.reference.spec
+
+    @property
+    def turns(self) -> list[tuple[InputKind, Mapping[str, int]]]:
+        """The small sizes, each with one kind of inputs, in turn."""
+        known = kinds(specs.build(self.spec, self.reference.dtypes))
+        return [*zip(itertools.cycle(known), self.sizes, strict=False)]
+
+    def tried(
+        self, arrays: Arrays, sizes: Mapping[str, int], rng: np.random.Generator
+    ) -> Comparison:
+        variant = self.kernel.variant(arrays, kernel_dims(self.spec, sizes))
+        case = tried(self.reference, self.kernel, arrays, sizes, rng)
+        return replace(case, variant=variant, scalars=self.scalars)
+
+    def compared(
+        self, kind: InputKind, sizes: Mapping[str, int], rng: np.random.Generator
+    ) -> Comparison:
+        """On random arrays of a kind."""
+        arrays = random_arrays(self.spec, self.reference.dtypes, sizes, rng, kind=kind)
+        ran = ""
+
+        def noted(given: Arrays, dims: Mapping[str, int]) -> None:
+            nonlocal ran
+            self.kernel(given, dims)
+            ran = self.kernel.variant(given, dims)
+
+        called = strided(self.spec, noted, rng) if kind is InputKind.STRIDED else noted
+        case = compare(self.reference, called, arrays, sizes, kind)
+        return replace(case, variant=ran, scalars=self.scalars)
+
+
+def _settings(reference: Reference, target: Target, kernel: Runnable) -> Iterator[_Setting]:
+    """The scalars at their defaults; then, for each variant that these leave out, others."""
+    spec, dtypes = reference.spec, reference.dtypes
+    plain, width, own = specs.build(spec, dtypes), target.width(dtypes), oracle.defaults(spec)
+    yield _Setting(reference, kernel, [*edges(spec, width), *sides(spec, target)], {})
+    for other, beside in other_scalars(spec, target):
+        values = oracle.defaults(other)
+        sizes = [s for s in (*edges(other, width), *beside) if not too_large(other, plain, s)]
+        changed = {n: v for n, v in values.items() if v is not own[n]}  # NaN differs from NaN
+        yield _Setting(Reference(other, dtypes), kernel.with_scalars(values), sizes, changed)
+
+
+def _others(usual: _Setting, rng: np.random.Generator) -> Iterator[Comparison]:
     """The kernel on inputs of each kind that says something of it: at each small size on one kind,
     in turn, and on all kinds at a size that is larger than the recipes' tiles; and on long ones.
     """
-    spec, dtypes = reference.spec, reference.dtypes
-    plain = specs.build(spec, dtypes)
-    known = kinds(plain)
-    small = [*edges(spec, target.width(dtypes)), *sides(spec, target)]
-    turns = [*zip(itertools.cycle(known), small, strict=False)]
+    spec, turns = usual.spec, usual.turns
+    plain = specs.build(spec, usual.reference.dtypes)
     if (middle := near(spec, plain, {}, (37, 19, 11, 7), MOST_WORK)) is not None:
-        turns += [(kind, middle) for kind in known]
+        turns += [(kind, middle) for kind in kinds(plain)]
     turns += [(InputKind.LONG, sizes) for sizes in long_sizes(spec, plain)]
-    for kind, sizes in turns:
-        arrays = random_arrays(spec, dtypes, sizes, rng, kind=kind)
-        called = strided(spec, kernel, rng) if kind is InputKind.STRIDED else kernel
-        yield compare(reference, called, arrays, sizes, kind)
+    yield from _of_kinds(usual, turns, rng)
+
+
+def _of_kinds(
+    setting: _Setting,
+    turns: Sequence[tuple[InputKind, Mapping[str, int]]],
+    rng: np.random.Generator,
+) -> Iterator[Comparison]:
+    return (setting.compared(kind, sizes, rng) for kind, sizes in turns)
 
 
 def checks(

@@ -1,24 +1,30 @@
 """Sizes that a kernel is tried at.
 
 Input: a spec. Output: whether a call may have given sizes, and small sizes at the edges: around the
-vectors' length, and on either side of each variant's `when`.
+vectors' length, and on either side of each variant's `when`; scalars, where these decide a `when`.
 """
 
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
 from .. import language as specs
 from ..ir.interpret.sizes import SizeError, value
 from ..ir.nodes import Binary, BinaryOp, Const, Expr, Unary, UnaryOp
-from ..ir.walk import walk
+from ..ir.walk import variables, walk
+from ..language.build import shape_of
 from ..language.formulas import oracle
 from ..language.model import KernelSpec
 from ..language.shapes import not_negative
-from ..schedule import recipe as recipes
+from ..lower.variants import Plain
+from ..targets.recipes import recipe_of
 from ..targets.target import Target
+
+Number: TypeAlias = bool | int | float | None
 
 
 def edges(spec: KernelSpec, width: int) -> Iterator[dict[str, int]]:
@@ -47,39 +53,128 @@ _MOST_POINTS = 2**19  # of kernels with many dims
 
 
 def sides(spec: KernelSpec, target: Target) -> Iterator[dict[str, int]]:
-    """Sizes on either side of each `when` of the target's recipe: of those around its numbers and
-    their roots the two smallest and the largest for which the same of them hold.
+    """Sizes on either side of each `when` of the recipe for the target, be it the spec's or one
+    that rules choose: of those around its numbers and their roots the two smallest and the largest
+    for which the same of them hold.
     """
-    recipe = recipes.choose(spec.recipes, target.name, target.level)
-    whens = [v.when for v in recipe.variants if v.when is not None] if recipe else []
-    numbers = {abs(int(n.value.real)) for w in whens for n in walk(w) if isinstance(n, Const)}
+    for group in _sides(spec, _whens(spec, target), _MOST_COMBOS).values():
+        yield from _some(group)
+
+
+def other_scalars(
+    spec: KernelSpec, target: Target
+) -> Iterator[tuple[KernelSpec, list[dict[str, int]]]]:
+    """For variants of the target's recipe that no sizes take while scalars are at their defaults:
+    the spec with other defaults, as near to its own as can be, and sizes that take them.
+    """
+    whens = _whens(spec, target)
+    free = [s for s in spec.scalars if s.name in _deciding(spec, whens)]
+    if not free:
+        return
+    left = set(range(len(whens) + 1)) - {*map(_taken, _sides(spec, whens, _MOST_COMBOS))}
+    near = {n + k for c in _numbers(whens) for n in (c, -c) for k in (-1, 0, 1)} | {*range(5)}
+    ordered = sorted(near, key=abs)
+    choices = [[s.default, *(n for n in ordered if n != s.default)] for s in free]
+    for chosen in itertools.islice(_by_changes(choices), _MOST_SCALARS):
+        if not left:
+            return
+        other = with_defaults(spec, {s.name: v for s, v in zip(free, chosen, strict=True)})
+        groups = _sides(other, whens, _FEWER_COMBOS)
+        if found := [held for held in groups if _taken(held) in left]:
+            left -= {*map(_taken, found)}
+            yield other, [sizes for held in found for sizes in _some(groups[held])]
+
+
+def with_defaults(spec: KernelSpec, values: Mapping[str, Number]) -> KernelSpec:
+    """The spec with other defaults of scalars."""
+    scalars = (replace(s, default=values.get(s.name, s.default)) for s in spec.scalars)
+    return replace(spec, scalars=tuple(scalars))
+
+
+def _whens(spec: KernelSpec, target: Target) -> tuple[Expr, ...]:
+    recipe = recipe_of(Plain(spec, specs.choices(spec)[0]), target)
+    return tuple(v.when for v in recipe.variants if v.when is not None) if recipe else ()
+
+
+def _taken(held: Sequence[bool]) -> int:
+    """The variant that a call takes, by which conditions hold; the last has none."""
+    return [*held, True].index(True)
+
+
+def _numbers(whens: Sequence[Expr]) -> set[int]:
+    return {abs(int(n.value.real)) for w in whens for n in walk(w) if isinstance(n, Const)}
+
+
+def _deciding(spec: KernelSpec, whens: Sequence[Expr]) -> set[str]:
+    """The names that conditions hold, and those that the named sizes among them follow from."""
+    names = {name for when in whens for name in variables(when)}
+    for size in reversed(spec.sizes):
+        names |= variables(size.value) if size.name in names else set()
+    return names
+
+
+def _by_changes(choices: Sequence[Sequence[Number]]) -> Iterator[tuple[Number, ...]]:
+    """A choice of each, of which one is not the first, then two; those that are early before."""
+    changes = [
+        dict(zip(which, at, strict=True))
+        for count in (1, 2)
+        for which in itertools.combinations(range(len(choices)), count)
+        for at in itertools.product(*(range(1, len(choices[k])) for k in which))
+    ]
+    for changed in sorted(changes, key=lambda c: (len(c), sum(c.values()))):
+        yield tuple(each[changed.get(k, 0)] for k, each in enumerate(choices))
+
+
+def _sides(
+    spec: KernelSpec, whens: Sequence[Expr], most: int
+) -> dict[tuple[bool, ...], list[dict[str, int]]]:
+    """Sizes around the conditions' numbers and their roots, by which of these hold. most: how many
+    are drawn, where there are more.
+    """
+    numbers = _numbers(whens)
     near = {n + k for c in numbers for n in (c, math.isqrt(c)) for k in (-1, 0, 1)}
     around, rank = sorted({1, 2, *(n for n in near if n > 0)}), len(spec.dims)
     combos: Iterable[Sequence[int]] = itertools.product(around, repeat=rank)
-    if len(around) ** rank > _MOST_COMBOS:
-        combos = np.random.default_rng(0).choice(around, (_MOST_COMBOS, rank)).tolist()
+    if len(around) ** rank > most:
+        combos = np.random.default_rng(0).choice(around, (most, rank)).tolist()
     found: dict[tuple[bool, ...], list[dict[str, int]]] = {}
     for combo in combos if whens else ():
         sizes = dict(zip(spec.dims, combo, strict=True))
-        if math.prod(combo) <= _MOST_POINTS and allowed(spec, sizes):
+        if math.prod(combo) <= _MOST_POINTS and allowed(spec, sizes) and _fits(spec, sizes):
             known = values_of(spec, sizes)
-            found.setdefault(tuple(_holds(w, known) for w in whens), []).append(sizes)
-    for group in found.values():
-        ordered = sorted(group, key=lambda sizes: math.prod(sizes.values()))
-        yield from (*ordered[:2], *ordered[2:][-1:])
+            found.setdefault(tuple(holds(w, known) for w in whens), []).append(sizes)
+    return found
+
+
+def _some(group: Sequence[dict[str, int]]) -> Sequence[dict[str, int]]:
+    """The two smallest and the largest."""
+    ordered = sorted(group, key=lambda sizes: math.prod(sizes.values()))
+    return *ordered[:2], *ordered[2:][-1:]
 
 
 _MOST_COMBOS = 5000
 
 
-def _holds(when: Expr, values: Mapping[str, float]) -> bool:
+def _fits(spec: KernelSpec, sizes: Mapping[str, int]) -> bool:
+    """Whether no array is too large: a dim may be that of two axes."""
+    values = values_of(spec, sizes)
+    shapes = ([value(extent, values) for extent in shape_of(a.shape)] for a in spec.arguments)
+    return all(math.prod(shape) <= _MOST_POINTS for shape in shapes)
+
+
+_FEWER_COMBOS = 300  # for each of the other scalars
+_MOST_SCALARS = 128
+
+
+def holds(when: Expr, values: Mapping[str, float]) -> bool:
+    """Whether a condition of a variant does, of these sizes and scalars."""
     match when:
         case Binary(BinaryOp.AND, lhs, rhs):
-            return _holds(lhs, values) and _holds(rhs, values)
+            return holds(lhs, values) and holds(rhs, values)
         case Binary(BinaryOp.OR, lhs, rhs):
-            return _holds(lhs, values) or _holds(rhs, values)
+            return holds(lhs, values) or holds(rhs, values)
         case Unary(UnaryOp.NOT, operand):
-            return not _holds(operand, values)
+            return not holds(operand, values)
     try:
         return bool(value(when, values))
     except SizeError:

@@ -1,4 +1,5 @@
-"""A kernel timed beside its oracle, as a user of NumPy would run that: `tilesmith bench`.
+"""A kernel timed beside its oracle, as a user of NumPy would run that, and beside the recipe that
+rules would write: `tilesmith bench`.
 
 Input: a spec, dtypes, targets, numbers of threads and sizes. Output: a Report: a row a size, with
 the least time of each. Invariant: nothing is timed that was not right before, at the sizes that
@@ -6,10 +7,11 @@ are timed and at small ones. Rounds go round all that is compared, so that what 
 for a while disturbs all of them.
 """
 
+import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, final
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, TypeVar, final
 
 import numpy as np
 
@@ -26,6 +28,8 @@ from .plain import Reference
 from .run import checks, chosen, compiled
 from .sizes import allowed, kernel_dims
 
+K = TypeVar("K")
+
 SAMPLE_SECONDS = 1e-3
 """One sample takes at least so long: short calls are repeated."""
 
@@ -34,7 +38,12 @@ ELEMENTS = (2**12, 2**16, 2**20)
 
 
 _Key = tuple[str, int] | None
-"""A level and a number of threads; None: the oracle."""
+"""A level, with BY_RULES if rules wrote the recipe, and a number of threads; None: the oracle."""
+
+BY_RULES = " by rules"
+
+Order = Literal["C", "F"]
+"""Which axis lies side by side in memory: the last, or the first."""
 
 
 @final
@@ -116,9 +125,13 @@ def bench(
     sizes: Sequence[Mapping[str, int]],
     rounds: int = 5,
     shown: Progress = SILENT,
+    *,
+    rules: bool = False,
+    order: Order = "C",
 ) -> BenchReport:
     """Compiles the kernel, checks it and times it. sizes: a row each; dims not given as in `run`.
-    shown: gets a part a target and a part a row.
+    shown: gets a part a target and a part a row. rules: what rules write is timed, too.
+    order: of the arrays in memory.
 
     Inout arrays go from call to call as they are. The oracle takes as many threads as NumPy's
     libraries choose. Raises TilesmithError where a result is wrong, a size is not allowed or a
@@ -130,18 +143,20 @@ def bench(
     rows = [chosen(spec, given) for given in sizes]
     kernels: dict[str, Runnable] = {}
     checked = 0
-    for target in targets:
-        shown.part(f"{spec.name} {suffix(dtypes)} {target.level}")
-        kernel = kernels[target.level] = compiled(spec, dtypes, target, shown)
+    others = (("", spec), (BY_RULES, replace(spec, recipes=()))) if rules else (("", spec),)
+    for target, (by, told) in itertools.product(targets, others):
+        label = f"{target.level}{by}"
+        shown.part(f"{spec.name} {suffix(dtypes)} {label}")
+        kernel = kernels[label] = compiled(told, dtypes, target, shown)
         shown.detail("comparing with the oracle")
-        small = tuple(checks(spec, dtypes, target, kernel, np.random.default_rng(0)))
-        checked = sum(_right(spec, target.level, case) for case in small)
+        small = tuple(checks(told, dtypes, target, kernel, np.random.default_rng(0)))
+        checked = sum(_right(spec, label, case) for case in small)
         if mute(small):
-            raise TilesmithError(f"{spec.name} {target.level}: {MUTE}")
+            raise TilesmithError(f"{spec.name} {label}: {MUTE}")
     done = []
     for row in rows:
         shown.part(" ".join(f"{dim}={size}" for dim, size in row.items()))
-        done.append(_row(spec, dtypes, kernels, threads, row, rounds))
+        done.append(_row(spec, dtypes, kernels, threads, row, rounds, order))
     right = checked + len(rows) if spec.oracle else 0
     return BenchReport(spec.name, suffix(dtypes), right, tuple(done))
 
@@ -163,12 +178,14 @@ def _row(
     threads: Sequence[int],
     sizes: Mapping[str, int],
     rounds: int,
+    order: Order,
 ) -> Row:
-    arrays = random_arrays(spec, dtypes, sizes, np.random.default_rng(0))
+    drawn = random_arrays(spec, dtypes, sizes, np.random.default_rng(0))
+    arrays = _copies(drawn, order)
     reference = Reference(spec, dtypes)
     for level, kernel in kernels.items():
         rng = np.random.default_rng(1)
-        _right(spec, level, tried(reference, kernel, _copies(arrays), sizes, rng))
+        _right(spec, level, tried(reference, kernel, _copies(arrays, order), sizes, rng))
     dims = kernel_dims(spec, sizes)
     calls: dict[_Key, Callable[[], object]] = {
         (level, count): kernel.bound(arrays, dims, threads=count)
@@ -178,18 +195,18 @@ def _row(
     if formulas := oracle.as_written(spec, arrays):
         calls[None] = lambda: [formula() for formula in formulas]
     with np.errstate(all="ignore"):
-        times = _interleaved(calls, rounds)
+        times = interleaved(calls, rounds)
     timings = tuple(
         Timing(key[0], key[1], seconds) for key, seconds in times.items() if key is not None
     )
     return Row(dict(sizes), times.get(None), timings)
 
 
-def _copies(arrays: Mapping[str, Array]) -> dict[str, Array]:
-    return {name: array.copy() for name, array in arrays.items()}
+def _copies(arrays: Mapping[str, Array], order: Order) -> dict[str, Array]:
+    return {name: array.copy(order) for name, array in arrays.items()}
 
 
-def _interleaved(calls: Mapping[_Key, Callable[[], object]], rounds: int) -> dict[_Key, float]:
+def interleaved(calls: Mapping[K, Callable[[], object]], rounds: int) -> dict[K, float]:
     """The least seconds of each call, in rounds over all of them."""
     repeats = {key: max(1, int(SAMPLE_SECONDS / _seconds(call, 1))) for key, call in calls.items()}
     best = dict.fromkeys(calls, float("inf"))
