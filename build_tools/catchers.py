@@ -35,7 +35,7 @@ from gen.targets.target import joined
 from tests.targets import test_golden
 
 from .fuzz.__main__ import sequence
-from .fuzz.trial import Options
+from .fuzz.checks import Options
 
 ROOT = Path(__file__).resolve().parents[1]
 PROVED = ("blur", "softmax")

@@ -35,6 +35,7 @@ SEEN_BY = {
     "language": ("fuzzer", "tests"),
     "tools": ("tests",),
     "runtime": ("tests",),
+    "binding": ("tests",),
     "gpu": ("tests",),
     "emulator": ("tests",),
 }
@@ -70,10 +71,19 @@ TESTS = {
         "tests/test_notebook.py::test_of_types_that_hold_the_arrays_their_own_is_chosen",
         "tests/schedule/test_layouts.py",
         "tests/commands/test_bounds.py",
+        "tests/test_tune.py",
+        "tests/commands/test_tune.py",
+        "tests/test_costs.py",
     ),
     "runtime": ("tests/runtime/test_overlap.py", "tests/runtime/test_threads.py"),
+    "binding": tuple(
+        f"tests/runtime/test_gpu_{name}.py" for name in ("calls", "graphs", "libraries")
+    ),
     "gpu": (
-        *(f"tests/targets/cuda/test_{name}.py" for name in ("launch_form", "recipes", "host")),
+        *(
+            f"tests/targets/cuda/test_{name}.py"
+            for name in ("launch_form", "tiles", "recipes", "host")
+        ),
         "tests/targets/cuda/test_emulated_barriers.py",
         "tests/targets/cuda/test_width.py",
         "tests/ir/test_facts.py",

@@ -25,12 +25,16 @@ from gen.schedule.base import Primitive
 from gen.schedule.registry import PRIMITIVES, lookup
 from gen.targets.cpu import jit
 from gen.targets.cpu.levels import Level, Processor
+from gen.targets.cpu.target import Cpu
+from gen.targets.registry import TARGETS
+from gen.targets.target import Target
 
 from . import kernels, steps
+from .checks import Options, Outcome
 from .draft import Draft, from_text
 from .report import Tally
 from .shrink import Failing, shrunk
-from .trial import Choose, Options, Outcome, limited, replayed, trial
+from .trial import Choose, limited, replayed, trial
 
 ROOT = Path(__file__).resolve().parents[2]
 MOST_STEPS = 12
@@ -56,6 +60,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--sequences", type=int, help="how many; the default is 100")
     parser.add_argument("--seed", type=int, default=0, help="of the first sequence; others follow")
     parser.add_argument("--levels", default="native", help="native, all, none, or names: v2,v3")
+    parser.add_argument(
+        "--rules", help="targets whose rules choose, in place of drawn steps: cpu,cuda"
+    )
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "fuzz", help="for failures")
     parser.add_argument("--replay", type=Path, help="a failure's file to try again")
     parser.add_argument("--sanitize", action="store_true", help="compile with sanitizers")
@@ -65,7 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         os.environ.setdefault("TILESMITH_CACHE", scratch)  # thousands of libraries
         flags = _SANITIZE if given.sanitize else _PLAIN
-        options = Options(proved, levels(given.levels), flags=flags)
+        asked = levels(given.levels)
+        options = Options(proved, asked, flags=flags, by_rules=targets(given.rules, asked))
         if given.replay is not None:
             return replay(given.replay, options, given.seed)
         most = given.sequences or (None if given.minutes else 100)
@@ -114,6 +122,18 @@ def levels(text: str) -> tuple[Level, ...]:
         first, last = (tuple(Level).index(x) for x in (jit.lowest_level(), native))
         return tuple(Level)[first : last + 1]
     return tuple(Level(name) for name in text.split(","))
+
+
+def targets(text: str | None, asked: Sequence[Level]) -> tuple[Target, ...]:
+    """What `--rules` names: CPUs of the levels that code is compiled for, or of the one that is
+    shown; others as they are shown.
+    """
+    found = [TARGETS[name] for name in text.split(",")] if text else []
+    return tuple(
+        target.at(level)
+        for target in found
+        for level in (asked if target is Cpu and asked else (target.shown,))
+    )
 
 
 def run(

@@ -1,6 +1,7 @@
 """Failures, and work in a child process that may die or hang: that is a failure, too."""
 
 import faulthandler
+import gc
 import os
 import tempfile
 import traceback
@@ -73,6 +74,7 @@ def isolated(work: Callable[[], T], seconds: float) -> T | Failure:
 def _answer(connection: Connection, work: Callable[[], object], said: int) -> None:
     faulthandler.disable()  # what kills this process is told by its exit code
     os.dup2(said, 2)  # and by what sanitizers say
+    gc.freeze()  # what the parent holds: to look for cycles in it would copy all of its memory
     try:
         connection.send(work())
     except Exception as error:

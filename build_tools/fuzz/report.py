@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import final
 
+from .checks import Outcome
 from .draft import Draft
 from .features import features
-from .trial import Outcome
 
 _WAYS = ("proved", "check", "verify", "proof", "time")
 _MOST_REASONS = 12

@@ -14,9 +14,10 @@ from gen.errors import TilesmithError
 from gen.schedule.base import Primitive
 
 from .cases import SIZES
+from .checks import Options
 from .draft import Draft
 from .failure import Failure, Sizes
-from .trial import Options, limited, replayed
+from .trial import limited, replayed
 
 MOST_TRIALS = 400
 

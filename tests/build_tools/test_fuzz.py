@@ -16,16 +16,17 @@ import numpy as np
 import pytest
 
 from build_tools.fuzz import __main__ as fuzz
-from build_tools.fuzz import kernels, memory, names, steps
+from build_tools.fuzz import checks, kernels, memory, names, steps
 from build_tools.fuzz import trial as trials
 from build_tools.fuzz.cases import Array, Case, case_of, difference
+from build_tools.fuzz.checks import Options
 from build_tools.fuzz.draft import Draft, from_text
 from build_tools.fuzz.failure import Failure, isolated
 from build_tools.fuzz.memory import run_guarded
 from build_tools.fuzz.names import hostile
 from build_tools.fuzz.report import Tally
 from build_tools.fuzz.shrink import Failing, shrunk
-from build_tools.fuzz.trial import Options, replayed, trial
+from build_tools.fuzz.trial import replayed, trial
 from gen import language as specs
 from gen.errors import TilesmithError
 from gen.ir.nodes import Kernel
@@ -47,7 +48,7 @@ from gen.targets.c import library
 from gen.targets.cpu import jit
 from gen.targets.cpu import updates as update
 
-NUMBER_OF_SEQUENCES = 240  # two minutes of one core
+NUMBER_OF_SEQUENCES = 120
 
 
 def unproved(plain: Kernel, state: Scheduled, bench: Workbench) -> None:
@@ -312,7 +313,7 @@ def test_what_takes_too_long_is_counted_and_no_failure(monkeypatch: pytest.Monke
 
 
 def test_code_that_takes_long_to_compile_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trials, "_COMPILER_SECONDS", 0)
+    monkeypatch.setattr(checks, "_COMPILER_SECONDS", 0)
     outcome = trial(SCALE, replayed(()), Options(prove, NATIVE))
     assert outcome.failure is None
     assert [(r.primitive, r.by) for r in outcome.refusals] == [("the C compiler", "time")]
@@ -355,7 +356,7 @@ def test_arrays_that_may_be_one_are_given_as_one(
 ) -> None:
     """Also where that is said and wrong: what is read has been written by then."""
     reading = draft(f"y[i] = {value}\n", x=("n",), y=("n",))
-    monkeypatch.setattr(trials, "in_place", lambda kernel: frozenset({("x", "y")}))
+    monkeypatch.setattr(checks, "in_place", lambda kernel: frozenset({("x", "y")}))
     options = Options(prove, (jit.native_level(),), cases=8)
     failure = trial(reading, replayed(()), options).failure
     if value == "x[i]":
