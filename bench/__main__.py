@@ -4,6 +4,7 @@ python -m bench [kernels...]        measure; no kernel named: all
 python -m bench overhead            what a call on tiny arrays and an import cost
 python -m bench compare A B [...]   two commits, or a commit and . for the working tree
 python -m bench report FILE         the table of a run kept by --json
+python -m bench specs FILES...      specs without recipes, beside Numba on the same loops
 """
 
 import argparse
@@ -26,6 +27,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 overhead.main()
             case ["compare", *rest]:
                 _compare(rest)
+            case ["specs", *rest]:
+                _specs(rest)
             case ["report", *rest]:
                 _report(rest)
             case _:
@@ -63,6 +66,16 @@ def _compare(words: Sequence[str]) -> None:
     found = run.run(chosen, pair, _settings(options), _keeper(options))
     print(compare.markdown(found, options.before, options.after), end="", flush=True)
     _write(found, options)
+
+
+def _specs(words: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench specs")
+    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--threads", type=lambda t: [int(n) for n in t.split(",")], default=[1, 2])
+    options = parser.parse_args(words)
+    from . import specs  # imports Numba, which the rest of this process does not
+
+    specs.main(options.files, options.threads)
 
 
 def _report(words: Sequence[str]) -> None:
