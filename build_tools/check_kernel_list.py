@@ -1,5 +1,5 @@
-"""Checks that kernels_spec/meson.build lists exactly the specs in its folder, in order, and those
-with a recipe for GPUs once more.
+"""Checks that kernels_spec/meson.build lists exactly the specs in its folder, in order, and of
+those that are for GPUs, too, at least the ones with a recipe for them.
 
 Input: the folder (by default kernels_spec/). Output: nothing, or what differs and exit status 1.
 """
@@ -15,6 +15,12 @@ def listed(folder: Path) -> list[str]:
     if names is None:
         raise SystemExit(f"{folder / 'meson.build'}: there is no list `kernels = [...]`")
     return names
+
+
+def for_gpus(folder: Path) -> list[str]:
+    """The names in its list `cuda_kernels`; none where there is no such list."""
+    there = (folder / "meson.build").exists()
+    return (_names(folder, "cuda_kernels") if there else None) or []
 
 
 def _names(folder: Path, name: str) -> list[str] | None:
@@ -36,10 +42,16 @@ def differences(folder: Path) -> list[str]:
 
 def _differences_of_gpus(folder: Path) -> list[str]:
     has_recipe = re.compile(r"^\s*(- )?target: *cuda\b", re.MULTILINE)
-    files = sorted(p.stem for p in folder.glob("*.yaml") if has_recipe.search(p.read_text("utf-8")))
-    if (_names(folder, "cuda_kernels") or []) == files:
-        return []
-    return [f"`cuda_kernels` must be {files}, the kernels that have a recipe for GPUs"]
+    files = {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+    names = for_gpus(folder)
+    missing = [
+        f"{name}.yaml has a recipe for cuda and is not in `cuda_kernels`"
+        for name, path in files.items()
+        if name not in names and has_recipe.search(path.read_text("utf-8"))
+    ]
+    gone = [f"`cuda_kernels` names {name}: no {name}.yaml" for name in names if name not in files]
+    order = names != sorted(set(names))
+    return missing + gone + ["`cuda_kernels` is not sorted, or repeats a name"] * order
 
 
 def main() -> int:

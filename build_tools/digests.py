@@ -1,14 +1,16 @@
 """The table of digests of generated code: a row a kernel, a column a level.
 
-Input: the C files of kernels. Output: `tests/golden/digests.txt`, which says when one of them has
-changed; `build_tools/diff_generated.py` says how. `pytest --update-golden` writes it.
+Input: the C files of kernels; for a GPU, the device text and the host side together. Output:
+`tests/golden/digests.txt`, which says when one of them has changed; `build_tools/diff_generated.py`
+says how. `pytest --update-golden` writes it.
 """
 
 import hashlib
 from collections.abc import Collection, Mapping
 
 TABLE = "tests/golden/digests.txt"
-LEVELS = ("v2", "v3", "v4", "neon")
+GPUS = ("sm_75",)  # what packages have; others differ in names, and recipes for one of them
+LEVELS = ("v2", "v3", "v4", "neon", *GPUS)
 Digests = Mapping[str, Mapping[str, str]]  # by kernel, by level
 
 
@@ -33,6 +35,16 @@ def written(digests: Digests) -> str:
         f"{name:20} {' '.join(f'{each:16}' for each in row)}".rstrip() + "\n" for name, *row in rows
     )
     return "".join([head, *sorted(kernels)])
+
+
+def put(old: Digests, level: str, made: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """The table with these digests for those that a level had."""
+    rows = {
+        name: {k: v for k, v in old.get(name, {}).items() if k != level}
+        | ({level: made[name]} if name in made else {})
+        for name in (*old, *made)
+    }
+    return {name: row for name, row in rows.items() if row}
 
 
 def changed(old: Digests, new: Digests) -> dict[str, tuple[str, ...]]:

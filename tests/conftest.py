@@ -59,8 +59,8 @@ def golden(request: pytest.FixtureRequest) -> Golden:
 
 @pytest.fixture
 def digests(request: pytest.FixtureRequest) -> Digests:
-    """`digests(level, files)`: all kernels' C files on the level are those of which the table has
-    the digests.
+    """`digests(level, files)`: the C files of all kernels that have code on the level are those of
+    which the table has the digests.
     """
 
     def compare(level: str, files: Mapping[str, str]) -> None:
@@ -68,7 +68,7 @@ def digests(request: pytest.FixtureRequest) -> Digests:
         with open(GOLDEN / "digests.txt", "r+", encoding="utf-8") as file:
             fcntl.flock(file, fcntl.LOCK_EX)  # another worker may have a level in its hands
             kept = table.read(file.read())
-            new = {name: {**kept.get(name, {}), level: made[name]} for name in made}
+            new = table.put(kept, level, made)
             if request.config.getoption("--update-golden"):
                 file.seek(0)
                 file.truncate()

@@ -16,6 +16,7 @@ from typing import Any, final
 
 import numpy as np
 
+from build_tools.check_kernel_list import for_gpus
 from gen import language as specs
 from gen.binding.entry import manifest_entry
 from gen.commands.data_wheel import data_wheel
@@ -77,8 +78,9 @@ COMMAND = "python3 -m build_tools.gpu_check run --seconds 480 --to results"
 
 
 def on_gpus(spec: KernelSpec) -> bool:
-    """Whether the spec has a recipe for CUDA."""
-    return any(recipe.target.partition(".")[0] == "cuda" for recipe in spec.recipes)
+    """Whether the kernel has a recipe for CUDA, or is listed for GPUs beside its spec."""
+    own = any(recipe.target.partition(".")[0] == "cuda" for recipe in spec.recipes)
+    return own or spec.name in for_gpus(Path(spec.path).parent)
 
 
 def _written(folder: Path, spec: KernelSpec) -> str:

@@ -53,9 +53,8 @@ def create(name: str, folder: Path, targets: Registry, *, cuda: bool = False) ->
     """Writes the project `name` into `folder`, which must not exist. Returns the files.
 
     The package is the name with underscores. targets: those that its recipes can be for. cuda:
-    whether the first kernel has a recipe for GPUs, too. Raises
-    TilesmithError for a name that is none, and where the folder exists; OSError where it cannot be
-    written.
+    whether the first kernel is for GPUs, too, by a recipe of its own. Raises TilesmithError for a
+    name that is none, and where the folder exists; OSError where it cannot be written.
     """
     package = package_name(name)
     if folder.exists():

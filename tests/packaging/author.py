@@ -1,11 +1,11 @@
 """An author's machine: an environment with this tree's generator, in which projects are made."""
 
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from shutil import copytree, ignore_patterns
 
 import numpy as np
 
@@ -13,6 +13,16 @@ from gen import project
 from gen.targets.registry import TARGETS
 
 ROOT = Path(__file__).parents[2]
+
+COMPILER = """\
+#!/bin/sh
+case "$*" in
+    *_kernels.pyx.c) exec {0} "$@" -O0 ;;
+    *) exec {0} "$@" ;;
+esac
+"""
+"""To optimize what Cython writes takes most of a small package's build; tests of packages ask what
+it does, and those of tilesmith's own build have it as users have it."""
 
 COMMANDS = {"tilesmith": "tilesmith.gen", "pip": "pip", "pytest": "pytest"}
 
@@ -39,7 +49,8 @@ def machine(folder: Path) -> Author:
     """
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     (site,) = folder.glob("lib/python*/site-packages")
-    copytree(ROOT / "gen", site / "tilesmith" / "gen", ignore=ignore_patterns("__pycache__"))
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(ROOT / "gen", site / "tilesmith" / "gen", ignore=ignored)
     (site / "tilesmith" / "__init__.py").touch()
     (site / "tools.pth").write_text(f"{Path(np.__file__).parents[1]}\n")
     python = folder / "bin" / "python"
@@ -47,6 +58,9 @@ def machine(folder: Path) -> Author:
         command = folder / "bin" / name
         command.write_text(f'#!/bin/sh\nexec {python} -m {module} "$@"\n')
         command.chmod(0o755)
+    compiler = folder / "bin" / "cc"
+    compiler.write_text(COMPILER.format(shutil.which("cc")))
+    compiler.chmod(0o755)
     path = [str(folder / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]
     variables = {
         "PATH": os.pathsep.join(path),

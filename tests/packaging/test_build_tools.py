@@ -39,6 +39,14 @@ def test_a_wrong_kernel_list_is_told(tmp_path: Path) -> None:
         f"{place}: b is in the list, but there is no b.yaml",
         f"{place}: the list is not sorted, or repeats a name",
     ]
+    (tmp_path / "a.yaml").write_text("recipes:\n  - target: cuda\n")
+    lists = "kernels = [\n  'a',\n  'c',\n]\ncuda_kernels = [\n  'd',\n  'c',\n]\n"
+    (tmp_path / "meson.build").write_text(lists)
+    assert _check(tmp_path).stderr.splitlines() == [
+        f"{place}: a.yaml has a recipe for cuda and is not in `cuda_kernels`",
+        f"{place}: `cuda_kernels` names d: no d.yaml",
+        f"{place}: `cuda_kernels` is not sorted, or repeats a name",
+    ]
     (tmp_path / "meson.build").write_text("names = []\n")
     assert f"{place}: there is no list `kernels = [...]`" in _check(tmp_path).stderr
 
@@ -134,6 +142,35 @@ def test_the_difference_in_what_the_tables_say_has_changed(checkout: Path) -> No
     )
     assert done.stdout.splitlines()[-3:-1] == ["--- a/normalize.v2.c", "+++ b/normalize.v2.c"]
     assert _difference(checkout, "HEAD", "--kernels", "other").stdout == ""
+
+
+FOR_GPUS = """\
+recipes:
+  - target: cuda
+    variants:
+      - steps:
+          - compute_at: {block: square, loop: y.i}
+          - set_scope: {buffer: square, scope: local}
+          - split: {loop: y.i, factors: [null, 256], as: [y.block, y.thread]}
+          - gpu: {loops: [y.block, y.thread]}
+"""
+
+
+def test_the_difference_in_a_gpus_code(checkout: Path) -> None:
+    spec = checkout / "kernels_spec" / "normalize.yaml"
+    spec.write_text(spec.read_text() + FOR_GPUS)
+    _commit(checkout)
+    spec.write_text(spec.read_text().replace("factors: [null, 256]", "factors: [null, 128]"))
+    table = checkout / TABLE
+    table.parent.mkdir(parents=True)
+    table.write_text(written({"normalize": {"v3": "1", "sm_75": "1"}}))
+    _commit(checkout)
+    table.write_text(written({"normalize": {"v3": "1", "sm_75": "2"}}))
+    done = _difference(checkout, "HEAD~1", "--levels", "sm_75")
+    assert done.returncode == 1, done.stderr
+    assert "+++ b/normalize.sm_75.cu\n" in done.stdout and "normalize.v3.c" not in done.stdout
+    done = _difference(checkout, "HEAD", "--changed")
+    assert done.stdout.startswith("normalize: another C on sm_75\n"), done.stderr
 
 
 def test_a_commit_that_cannot_be_generated_is_told(checkout: Path) -> None:

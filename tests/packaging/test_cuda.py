@@ -246,11 +246,15 @@ def test_a_build_that_wants_machine_code_and_has_no_compiler(
 # ---------------------------------------------------------------- what is generated
 
 
+RECIPE = (project.TEMPLATES / "cuda" / "recipe.yaml").read_text("utf-8")
+
+
 def test_a_recipe_for_cuda_adds_files_and_changes_none(source: Path, tmp_path: Path) -> None:
     spec = source / "kernels_spec" / "normalize.yaml"
-    assert main(["generate", str(spec), "-o", str(tmp_path / "both")]) == 0
     plain = tmp_path / "normalize.yaml"
-    plain.write_text(spec.read_text().partition("  - target: cuda\n")[0])
+    plain.write_text(spec.read_text().removesuffix(RECIPE))
+    assert "cuda" not in plain.read_text()
+    assert main(["generate", str(spec), "-o", str(tmp_path / "both")]) == 0
     assert main(["generate", str(plain), "-o", str(tmp_path / "plain")]) == 0
     both, before = ({p.name: p for p in (tmp_path / k).iterdir()} for k in ("both", "plain"))
     assert set(both) - set(before) == {"normalize.sm_90.c", "normalize.sm_90.cu"}
@@ -264,22 +268,19 @@ def test_a_recipe_for_cuda_adds_files_and_changes_none(source: Path, tmp_path: P
     assert entries[0] == entries[1]
 
 
-@pytest.mark.parametrize(
-    ("cuda", "listed", "message"),
-    [
-        (True, [], "has a recipe for cuda: name it in cuda_kernels of meson.build"),
-        (
-            False,
-            ["normalize"],
-            "has no recipe for cuda: take it out of cuda_kernels of meson.build",
-        ),
-    ],
-)
-def test_a_list_that_is_not_what_specs_say(
-    cuda: bool, listed: list[str], message: str, tmp_path: Path
-) -> None:
-    project.create("my-kernels", tmp_path / "new", TARGETS, cuda=cuda)
+def test_a_recipe_for_gpus_that_is_not_listed(tmp_path: Path) -> None:
+    project.create("my-kernels", tmp_path / "new", TARGETS)
     spec = tmp_path / "new" / "kernels_spec" / "normalize.yaml"
+    spec.write_text(spec.read_text() + RECIPE)
     with pytest.raises(TilesmithError) as caught:
-        build.generate([spec], ["v2"], tmp_path, None, ["sm_90"], listed)
+        build.generate([spec], ["v2"], tmp_path, None, ["sm_90"], [])
+    message = "has a recipe for cuda: name it in cuda_kernels of meson.build"
     assert str(caught.value) == f"error: normalize.yaml {message}"
+
+
+def test_listed_without_a_recipe(tmp_path: Path) -> None:
+    """Rules write one."""
+    project.create("my-kernels", tmp_path / "new", TARGETS)
+    spec = tmp_path / "new" / "kernels_spec" / "normalize.yaml"
+    build.generate([spec], ["v2"], tmp_path, None, ["sm_90"], ["normalize"])
+    assert "ts_normalize_float32" in (tmp_path / "normalize.sm_90.cu").read_text("utf-8")

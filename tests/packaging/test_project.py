@@ -106,6 +106,25 @@ def test_two_builds_in_two_folders_are_equal(wheel: Path, tmp_path: Path, author
     assert sha256(other.read_bytes()).digest() == sha256(wheel.read_bytes()).digest()
 
 
+CALLS = """
+import os, signal, sys
+sys.path.insert(0, sys.argv[1])
+import numpy as np, _kernels
+x = np.random.default_rng(1).standard_normal((700, 900))
+expected = _kernels.normalize(x, num_threads=1)
+def right():
+    signal.alarm(60)  # a child would wait for its parent's threads for ever
+    results = [_kernels.normalize(x, num_threads=threads) for threads in (2, 3)]
+    return all(np.array_equal(result, expected) for result in results)
+print(_kernels.show_config("dicts")["threads_by"], right(), flush=True)
+child = os.fork()
+if child == 0:
+    print(_kernels.get_num_threads(), right(), flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+"""
+
+
 def test_rebuilds_do_what_is_needed(tmp_path: Path, author: Author) -> None:
     source, folder = tmp_path / "source", tmp_path / "build"
     project.create("my-kernels", source, TARGETS)
@@ -123,6 +142,11 @@ def test_rebuilds_do_what_is_needed(tmp_path: Path, author: Author) -> None:
     steps = author.run(*ninja)
     assert steps.count("Compiling C object") == len(list(folder.glob("normalize.*.c")))
     assert "_kernels.pyx" not in steps  # the signature is as it was
+
+    author.run(*MESON, "configure", folder, "-Dthreads=openmp")
+    steps = author.run(*ninja)
+    assert "ts_openmp.c" in steps and "normalize.v" not in steps
+    assert author.run("python", "-c", CALLS, folder) == "openmp True\n1 True\n"
 
 
 def test_own_package_and_authors_build_alike() -> None:

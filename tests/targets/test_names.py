@@ -262,3 +262,18 @@ def test_a_name_that_no_one_gave_out_is_seen() -> None:
     check("const int64_t active = q16_end + call->dims[3] + 1.5e3f;", names)
     with pytest.raises(AssertionError, match="'stray' is in the text, and is not reserved"):
         check("const int64_t stray = q0;", names)
+
+
+def test_a_pragma_has_no_names() -> None:
+    """Of a loop that is too long to be written out."""
+    script = """def k(n, x: float32[n], y: Out[float32[n]]):
+    for y.a in range((n + 99) // 100):
+        for y.b in unrolled(100):
+            with block("y", i=spatial(y.a * 100 + y.b, n), where=y.a * 100 + y.b < n):
+                y[i] = x[i]
+"""
+    kernel = lowered(script)
+    text = "".join(
+        emit_kernel(kernel.name, "jit", [finished(kernel, Level.V3)], Level.V3, packed=())
+    )
+    assert "#pragma GCC unroll 8" in text

@@ -110,8 +110,8 @@ static int ts_cumsum_float32_float32_v3_0(const ts_call *call)
 
 static bool ts_cumsum_float32_float32_v3_0_when(const ts_call *call)
 {
-    const int64_t n = call->dims[1];
-    return (n >= 0);
+    const int64_t m = call->dims[0];
+    return (m >= 0);
 }
 
 struct ts_cumsum_float32_float32_v3_1_y_i0 {
@@ -321,8 +321,8 @@ static int ts_cumsum_float64_float64_v3_0(const ts_call *call)
 
 static bool ts_cumsum_float64_float64_v3_0_when(const ts_call *call)
 {
-    const int64_t n = call->dims[1];
-    return (n >= 0);
+    const int64_t m = call->dims[0];
+    return (m >= 0);
 }
 
 struct ts_cumsum_float64_float64_v3_1_y_i0 {
@@ -531,8 +531,8 @@ static int ts_cumsum_bool_int64_v3_0(const ts_call *call)
 
 static bool ts_cumsum_bool_int64_v3_0_when(const ts_call *call)
 {
-    const int64_t n = call->dims[1];
-    return (n >= 0);
+    const int64_t m = call->dims[0];
+    return (m >= 0);
 }
 
 struct ts_cumsum_bool_int64_v3_1_y_i0 {

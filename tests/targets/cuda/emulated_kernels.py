@@ -30,15 +30,16 @@ from gen.trial.inputs import InputKind, random_arrays
 from gen.trial.plain import Reference
 from gen.trial.sizes import allowed, kernel_dims, sides
 
-from .made import SHIPPED, TARGET, dtypes_of, sources, variants
+from .made import AS_BUILT, TARGET, TRIED, dtypes_of, sources, variants
 
-EMULATED = (*SHIPPED, "heat_gpu", "softmax_online", "sum_two", "triangle_gpu")
+EMULATED = (*TRIED, "borders_gpu", "heat_gpu", "softmax_online", "sum_two", "triangle_gpu")
 """All but the recipes beside the tests that a shipped kernel has, too."""
 
 
 def of_all_dtypes(names: Sequence[str]) -> pytest.MarkDecorator:
-    """A test's parameters `name` and `number`: each kernel for each choice of dtypes; those of
-    other types than float32 and float64 in thorough runs, but for `EVERY`.
+    """A test's parameters `name` and `number`: each kernel for each choice of dtypes. In thorough
+    runs: those whose recipes rules write, and other types than float32 and float64, but for
+    `EVERY`.
     """
     cases = [
         (name, k, suffix(dtypes_of(name)[k])) for name in names for k in range(len(dtypes_of(name)))
@@ -59,6 +60,8 @@ _LATER = pytest.mark.thorough
 
 
 def _is_usual(name: str, types: str) -> bool:
+    if name in AS_BUILT:
+        return False
     usual = {"float32", "float64"} | ({"int32", "int64"} if name == "sum" else set())
     return name in EVERY or {*types.split("_")} <= usual
 
@@ -112,6 +115,7 @@ def subject(name: str, number: int = 0) -> Subject:
 
 
 _MOST = 300
+_MOST_POINTS = 2**22  # of kernels with many dims
 
 
 def tiles(of: Subject) -> list[int]:
@@ -136,7 +140,7 @@ def sizes_of(of: Subject) -> list[dict[str, int]]:
         turned = (around[place % len(around)] for place in places)
         found.append({d: max(n, least.get(d, 0)) for d, n in zip(dims, turned, strict=True)})
     found += (sizes for sizes in sides(of.spec, TARGET) if prod(sizes.values()) <= 2**17)
-    return [sizes for sizes in found if allowed(of.spec, sizes)]
+    return [s for s in found if prod(s.values()) <= _MOST_POINTS and allowed(of.spec, s)]
 
 
 def calls(of: Subject) -> Iterator[tuple[str, dict[str, Array], dict[str, int]]]:

@@ -3,13 +3,13 @@
 from functools import cache
 from pathlib import Path
 
+from build_tools.check_kernel_list import for_gpus
 from gen.ir.text.printer import to_text
 from gen.language import Dtypes, choices, loads
-from gen.language.model import KernelSpec, Recipe
+from gen.language.model import KernelSpec
 from gen.lower.variants import Plain, Variant, suffix
 from gen.pipeline import emit, schedule
 from gen.poly.prove import prove
-from gen.schedule import recipe as recipes
 from gen.targets.cuda.target import Cuda
 from gen.targets.registry import TARGETS
 
@@ -18,38 +18,44 @@ ROOT = Path(__file__).parents[3] / "kernels_spec"
 TARGET = Cuda.at("sm_90")
 
 
-def _recipe(spec: KernelSpec) -> Recipe | None:
-    return recipes.choose(spec.recipes, TARGET.name, TARGET.level)
+@cache
+def _read(path: Path) -> KernelSpec:
+    return TARGETS.load(path)
 
 
-def _for_gpus(path: Path) -> bool:
-    if TARGET.name not in path.read_text("utf-8"):
-        return False
-    return _recipe(TARGETS.load(path)) is not None
-
-
-_FILES = (*SPECS.glob("*.yaml"), *filter(_for_gpus, ROOT.glob("*.yaml")))
+_FILES = (*SPECS.glob("*.yaml"), *(ROOT / f"{name}.yaml" for name in for_gpus(ROOT)))
 _PATHS = {path.stem: path for path in _FILES}
 NAMES = tuple(sorted(name for name, path in _PATHS.items() if path.parent == SPECS))
 """Of the specs beside the tests."""
 SHIPPED = tuple(sorted(_PATHS.keys() - {*NAMES}))
-"""Of the package's kernels those whose specs have a recipe for GPUs."""
+"""Of the package's kernels those that are for GPUs, too."""
 
 
 def _elementwise(name: str) -> bool:
-    """Whether the recipe is a split into blocks and threads, and no more."""
-    recipe = _recipe(TARGETS.load(_PATHS[name]))
-    assert recipe is not None
-    steps = {step.primitive for variant in recipe.variants for step in variant.steps}
-    return steps <= {"compute_inline", "fuse", "split", "gpu"}
+    """Whether there are no axes but those that a call broadcasts along."""
+    spec = spec_of(name)
+    return all(argument.shape == (spec.loop_dim,) for argument in spec.arguments)
+
+
+def spec_of(name: str) -> KernelSpec:
+    return _read(_PATHS[name])
 
 
 ELEMENTWISE = tuple(filter(_elementwise, SHIPPED))
-
-
-@cache
-def spec_of(name: str) -> KernelSpec:
-    return TARGETS.load(_PATHS[name])
+ALIKE = tuple(name for name in ELEMENTWISE if name not in ("clamp", "gelu"))
+"""Those whose recipe is that of clamp and gelu."""
+BY_RULES = tuple(
+    name
+    for name in SHIPPED
+    if name not in ELEMENTWISE and not TARGETS.has_recipe(spec_of(name), TARGET.name)
+)
+"""Those whose recipes take seconds to choose."""
+AS_BUILT = (*ALIKE, *BY_RULES)
+"""`tests/kernels/test_on_gpus.py` tries them as they were built, and thorough runs on all that they
+may be given.
+"""
+TRIED = tuple(name for name in SHIPPED if name not in AS_BUILT)
+"""The others: all that is asked of a recipe is asked of theirs."""
 
 
 @cache

@@ -20,13 +20,14 @@ from gen.targets.cuda.machine_code import machine_code
 from gen.targets.runtime import RUNTIME
 
 from .emulated_kernels import EMULATED
-from .made import ELEMENTWISE, dtypes_of, sources
+from .made import BY_RULES, ELEMENTWISE, dtypes_of, sources
 
 BRINGS = ": pip install --group cuda brings it"
 needs_nvcc = pytest.mark.skipif(nvcc() is None, reason=f"there is no nvcc{BRINGS}")
 
 TOGETHER = {name: (name,) for name in EMULATED if name not in ELEMENTWISE}
 TOGETHER["elementwise"] = ELEMENTWISE  # what they include takes most of the time
+COMPILED = [*TOGETHER, *(pytest.param(name, marks=pytest.mark.thorough) for name in BY_RULES)]
 
 CALLS = re.compile("ts_(sin|cos)_float(32|64)_")
 """Large angles are a function that is called, and a call has a frame."""
@@ -37,10 +38,10 @@ def device_text(names: Sequence[str]) -> str:
 
 
 @needs_nvcc
-@pytest.mark.parametrize("together", TOGETHER)
-def test_device_text_compiles_without_warnings_and_spills(together: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", COMPILED)
+def test_device_text_compiles_without_warnings_and_spills(name: str, tmp_path: Path) -> None:
     """For all dtypes: machine code of sm_90, and PTX."""
-    source, text = tmp_path / f"{together}.cu", device_text(TOGETHER[together])
+    source, text = tmp_path / f"{name}.cu", device_text(TOGETHER.get(name, (name,)))
     source.write_text(text)
     code = ("-gencode", "arch=compute_90,code=[sm_90,compute_90]", "-fatbin")
     to = ("-o", str(tmp_path / "out.fatbin"))
@@ -148,10 +149,10 @@ INEXACT = re.compile(r"\.(ftz|approx|full)\b")
 rounded as they should be."""
 
 
-@pytest.mark.parametrize("together", TOGETHER)
-def test_nvrtc_takes_it_too(together: str) -> None:
+@pytest.mark.parametrize("name", COMPILED)
+def test_nvrtc_takes_it_too(name: str) -> None:
     """Without a warning; and what comes of it is exact arithmetic."""
-    words, ptx = through_nvrtc(device_text(TOGETHER[together]))
+    words, ptx = through_nvrtc(device_text(TOGETHER.get(name, (name,))))
     assert words == ""
     assert ptx.count(".entry") > 1
     assert not INEXACT.search(ptx)

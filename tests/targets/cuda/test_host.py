@@ -11,7 +11,7 @@ from gen.lower.variants import suffix
 from gen.targets.c.library import compiler_command
 from gen.targets.cuda.compilers import HEADERS
 
-from .made import NAMES, SHIPPED, sources, variants
+from .made import NAMES, TRIED, sources, variants
 
 Grid = ctypes.c_uint32 * 3
 
@@ -133,6 +133,13 @@ def test_a_grid_that_is_too_large_is_launched_in_parts(tmp_path: Path) -> None:
     assert [x.first for x in transpose.launched] == [0, 65535, 2 * 65535]
 
 
+def test_a_batch_that_the_spec_has_is_an_axis_of_one_launch(tmp_path: Path) -> None:
+    batch = host("batch_gpu", tmp_path)
+    assert batch([1000, 8, 8], [64, 8, 1, 64, 8, 1]) == 0
+    (only,) = batch.launched
+    assert only.grid == (1, 1, 1000)
+
+
 @pytest.mark.parametrize(
     ("size", "stride", "wide"),
     [
@@ -155,7 +162,7 @@ def test_indices_have_64_bits_where_32_are_not_enough(
     assert names == {"i64" if wide else "i32"}
 
 
-@pytest.mark.parametrize("name", [*SHIPPED, *NAMES])
+@pytest.mark.parametrize("name", [*TRIED, *NAMES])
 @pytest.mark.parametrize(("size", "width"), [(1000, "i32"), (2**17, "i64")])
 def test_large_arrays_have_indices_of_64_bits(
     name: str, size: int, width: str, tmp_path: Path

@@ -59,6 +59,23 @@ def test_an_axis_that_may_be_empty_has_a_place_for_what_is_outside_of_it(m: int)
     np.testing.assert_array_equal(got["y"], np.stack([x, x]))
 
 
+def test_a_launch_of_one_thread_stays_one() -> None:
+    text = lowered(
+        SCALE, "- add_unit_loop: {loop: y.i, as: [y.one]}\n- bind: {loop: y.one, axis: threadIdx.x}"
+    )
+    assert "y.one in threadIdx.x(1)" in text
+
+
+def test_a_launch_allocates_nothing_of_the_gpu() -> None:
+    text = lowered(
+        "t[i, j] = exp(x[i, j])\ny[i, j] = t[i, j] + x[i, j]",
+        "- compute_at: {block: t, loop: y.i}\n"
+        "- bind: {loop: y.i, axis: blockIdx.x}\n"
+        "- set_scope: {buffer: t, scope: device}",
+    )
+    assert text.index("allocate(t=float32[m, n] @ device)") < text.index("blockIdx.x(m)")
+
+
 def test_a_guard_that_a_condition_on_sizes_implies_is_gone() -> None:
     steps = (
         "- split: {loop: y.j, factors: [null, 128]}\n"
@@ -218,7 +235,8 @@ LOCAL = (
         ("- bind: {loop: y.i, axis: blockIdx.x}\n"
          "- cache_read: {block: y, buffer: x, at: y.i, scope: shared, as: row}",
          "'row' cannot be shared memory: what is used of it has the shape [1, n], and its size must"
-         " be a number"),
+         " be a number: a block uses 64 elements along axis 1 where all sizes are 64, and 128 where"
+         " they are 128"),
     ],
     ids=["shared", "local", "axis", "threads", "symbolic threads", "symbolic shared"],
 )  # fmt: skip
