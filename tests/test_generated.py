@@ -1,7 +1,8 @@
 """What the shipped kernels' sources are: five goldens, digests of all, and the same bytes every
 time.
 
-The levels that this machine builds are compared in `kernels/test_digests.py`, as they were built.
+The levels that this machine builds are compared in `kernels/test_digests.py`, as they were built;
+what is for GPUs, in `kernels/test_on_gpus.py`.
 """
 
 import os
@@ -12,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from build_tools import digests as table
-from build_tools.digests import changed, read, written
+from build_tools.check_kernel_list import for_gpus
+from build_tools.digests import GPUS, changed, read, written
 from gen import language as specs
 from gen.errors import ScheduleError
 from gen.lower.variants import suffix
@@ -73,8 +75,11 @@ def test_digests_on_neon(digests: Digests) -> None:
 
 def test_the_table_has_every_kernel_and_level() -> None:
     text = (GOLDEN / "digests.txt").read_text("utf-8")
-    assert [*read(text)] == KERNELS and text == written(read(text))
-    assert all(set(row) == {level.value for level in Level} for row in read(text).values())
+    rows = read(text)
+    assert [*rows] == KERNELS and text == written(rows)
+    assert all(set(row) - {*GPUS} == {level.value for level in Level} for row in rows.values())
+    on_gpus = [name for name, row in rows.items() if row.keys() >= {*GPUS}]
+    assert on_gpus == for_gpus(ROOT / "kernels_spec")
     assert sorted(path.name.split(".")[0] for path in (GOLDEN / "kernels").glob("*")) == [*READ]
 
 
@@ -84,6 +89,10 @@ def test_a_change_is_told_with_the_command_that_shows_it() -> None:
     found = changed(old, new)
     assert found == {"a": ("v3",), "c": ("v2",), "d": ("neon",)}
     assert read(written(new)) == new and changed(new, read(written(new))) == {}
+    assert table.put(new, "v3", {"d": "4"}) == {
+        "a": {"v2": "1"}, "b": {"v2": "1"}, "c": {"v2": "1"}, "d": {"v3": "4"}
+    }  # fmt: skip
+    assert table.put({"a": {"v3": "1"}}, "v3", {}) == {}
     assert table.told("v3", {"a": ("v3",), "c": ("v3",)}).splitlines() == [
         "on v3 the C of 2 kernels is not that of tests/golden/digests.txt: a, c",
         "this shows what has changed since a commit:",

@@ -26,6 +26,9 @@ recipes:
 """
 
 
+PLAIN = "    variants:\n      - steps: []\n"
+
+
 @pytest.fixture
 def spec(tmp_path: Path) -> str:
     path = tmp_path / "twice.yaml"
@@ -56,6 +59,34 @@ def test_check_and_prove(spec: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert out.count(" proved ") == 4
     assert "0: no code for this target yet" in out
     assert "refused" not in out
+
+
+def test_prove_fails_where_the_target_that_is_asked_for_has_no_code(
+    spec: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = tmp_path / "other.yaml"
+    other.write_text(GPU.replace("target: cpu", "target: cuda").replace("twice", "other"))
+    without = tmp_path / "without.yaml"
+    without.write_text(
+        GPU.partition("    variants:")[0].replace("target: cpu", "target: cuda") + PLAIN
+    )
+    assert main(["prove", str(without), "--target", "cuda"]) == 1  # a GPU runs launches alone
+    out, err = capsys.readouterr()
+    assert "plain: no code for this target yet" in out
+    assert out.endswith("\nno code: 1 kernel, 1 type, 1 level\n")
+    assert err == (
+        "error: cuda has code for none of these kernels and types: what is proved is "
+        "never compiled\n  hint: the lines above say for each what it lacks\n"
+    )
+    assert main(["prove", spec, "--target", "cpu", "--levels", "v3"]) == 1
+    assert "error: cpu has code for none" in capsys.readouterr().err
+    assert main(["prove", str(other), str(without), "--target", "cuda"]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[-2:] == [
+        "proved: 1 kernel, 1 type, 1 level",
+        "no code: 1 kernel, 1 type, 1 level",
+    ]
+    assert not err
 
 
 @pytest.mark.parametrize("command", [["show", "--stage", "c"], ["show", "--stage", "lowered"]])

@@ -2,11 +2,13 @@
 
 import pydoc
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import gen
+from tests.runtime.stub_libraries import DeviceNDArray, HostTensor, Sharded, Tensor
 
 KERNELS = Path(__file__).parents[1] / "kernels_spec"
 
@@ -154,6 +156,18 @@ def test_what_a_kernel_tried_out_does_not_take(call, message) -> None:  # type: 
     with pytest.raises(TypeError) as caught:
         call(gen.compile(KERNELS / "sum.yaml", level="v2"))
     assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("kind", [Tensor, Sharded, DeviceNDArray])
+def test_nothing_is_copied_from_a_device(kind: Any) -> None:
+    total = gen.compile(KERNELS / "sum.yaml", level="v2")
+    with pytest.raises(TypeError) as caught:
+        total(kind([1.0]))
+    assert str(caught.value) == (
+        f"sum: argument x is a {kind.__name__} that is not in the processor's memory; pass NumPy's"
+        " array, also to a kernel for a GPU, which copies it there and back"
+    )
+    assert total(HostTensor([1.0, 2])) == 3
 
 
 def test_what_it_says_of_itself() -> None:

@@ -27,8 +27,19 @@ SPECS = sorted(
     for path in (ROOT / folder).glob("*.yaml")
 )  # fmt: skip
 PAGE = (ROOT / "docs" / "language.md").read_text("utf-8")
-NORMALIZE = (ROOT / "gen" / "project" / "templates" / "kernels_spec" / "normalize.yaml").read_text(
-    "utf-8"
+TEMPLATE = ROOT / "gen" / "project" / "templates" / "kernels_spec" / "normalize.yaml"
+NORMALIZE = (
+    TEMPLATE.read_text("utf-8")
+    + """\
+recipes:
+  - target: cpu
+    variants:
+      - steps:
+          - compute_at: {block: square, loop: y.i}
+          - vectorize: {loop: square.j, width: $lanes, accumulators: 4}
+          - vectorize: {loop: y.j, width: $lanes}
+          - parallel: {loop: y.i}
+"""
 )
 
 VALIDATOR = jsonschema.Draft7Validator(schema.schema(TARGETS))

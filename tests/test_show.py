@@ -30,7 +30,7 @@ from gen.targets.cpu import target as cpu
 from gen.targets.cpu.assembly import CompiledFunction, Instruction, assembly
 from gen.targets.cpu.levels import Level
 from gen.targets.cpu.target import Cpu
-from gen.targets.target import joined
+from gen.targets.target import Does, joined
 
 ROOT = Path(__file__).parents[1]
 SOFTMAX = load(ROOT / "kernels_spec" / "softmax.yaml")
@@ -260,15 +260,16 @@ inlined by /tmp/x/kernel.c:90 (ts_k_float32_v3_0)
 
 def test_what_objdump_prints() -> None:
     (function,) = compiler._functions(LISTING)
+    scalar = frozenset({Does.SCALAR, Does.LOAD})
     assert function == CompiledFunction(
         "ts_k_float32_v3_0",
         (
             Instruction("0x0", "push   %rbp", 7),
-            Instruction("0x1", "vsubps %ymm1,%ymm0,%ymm0", 9),
-            Instruction("0x3", "vaddps %ymm1,%ymm0,%ymm0", 10),
+            Instruction("0x1", "vsubps %ymm1,%ymm0,%ymm0", 9, frozenset({Does.VECTOR})),
+            Instruction("0x3", "vaddps %ymm1,%ymm0,%ymm0", 10, frozenset({Does.VECTOR})),
             Instruction("0x5", "jne    0x1", 0),
             Instruction("0x7", "call   ts_parallel", 8),
-            Instruction("0xc", "vmulsd 0x0(%rip),%xmm0,%xmm0  # .LC0", 8),
+            Instruction("0xc", "vmulsd 0x0(%rip),%xmm0,%xmm0  # .LC0", 8, scalar),
             Instruction("0x14", "jmp    ts_k_float32_v3_0.cold+0x3", 8),
             Instruction("0x19", "lea    0x11(%rip),%rdi        # ts_k_float32_v3_0_y_i", 8),
         ),

@@ -8,13 +8,15 @@ import pytest
 
 from gen.errors import SpecError, TilesmithError
 from gen.language import build, choices, loads
+from gen.language.formulas import oracle
 from gen.targets.cpu.levels import Level
 from gen.targets.cpu.target import Cpu
+from gen.targets.cuda.target import Cuda
 from gen.trial import comparison, inputs, timing
 from gen.trial import run as trial
 from gen.trial.inputs import InputKind
 from gen.trial.plain import Reference
-from gen.trial.sizes import sides
+from gen.trial.sizes import other_scalars, sides
 
 COPY = """\
 tilesmith: 1
@@ -70,8 +72,9 @@ def gmean(*changes: tuple[str, str], **sizes: int) -> trial.RunReport:
     return trial.run(spec, choices(spec)[0], Cpu(Level.V2), sizes)
 
 
-def line(report: trial.RunReport, word: str) -> str:
-    (found,) = (text for text in str(report).splitlines() if text.startswith(f"  {word} "))
+def line(report: trial.RunReport, word: str, which: int | None = None) -> str:
+    found, *more = (text for text in str(report).splitlines() if text.startswith(f"  {word} "))
+    assert which == 0 or not more
     return found.removeprefix(f"  {word}").strip()
 
 
@@ -163,11 +166,90 @@ def test_sizes_on_either_side_of_each_when_and_which_variants_ran() -> None:
     drawn = [sizes["n"] for sizes in sides(spec, Cpu(Level.V2))]
     assert sorted(drawn) == [1, 2, 300, 301, 399, 401]
     report = trial.run(spec, choices(spec)[0], Cpu(Level.V2), {"n": 50})
-    sizes = len(report.edges) + 1
+    calls = 1 + len(report.edges) + len(report.others)
     assert line(report, "ran") == (
-        f"of {sizes} sizes variant 0 at 3, variant 1 at none, variant plain at {sizes - 3}"
+        f"of {calls} calls variant 0 at 6, variant 1 at none, variant plain at {calls - 6}"
     )
     assert {c.sizes["n"] for c in report.edges if c.variant == "0"} == {300, 301, 399}
+
+
+CAUSAL = """\
+tilesmith: 1
+kernel: causal
+doc: Sums up to an element, or of all.
+signature: (n)->(n)
+dtypes: {T: [float32]}
+arguments: {x: {type: "T[m, n]"}, y: {type: "T[m, n]", intent: out}}
+scalars: {causal: {type: int64, default: 0}}
+compute: |
+  y[i, j] = sum(x[i, k] if k <= j or causal == 0 else T(0) for k in n)
+oracle: np.where(causal == 0, np.sum(x, axis=-1, keepdims=True), np.cumsum(x, axis=-1))
+accuracy: (n + 4) * eps * np.sum(np.abs(x), axis=-1, keepdims=True)
+recipes:
+  - target: cpu
+    variants:
+      - when: causal == 1
+        steps: []
+      - when: causal < 0 and m < 0
+        steps: []
+      - steps: []
+  - target: cuda
+    variants:
+      - when: causal == 1
+        steps: [STEPS]
+      - steps: [STEPS]
+""".replace(
+    "STEPS",
+    "{split: {loop: y.j, factors: [null, 32]}}, {bind: {loop: y.i, axis: blockIdx.x}},"
+    " {bind: {loop: y.j_1, axis: threadIdx.x}}",
+)
+
+
+def test_scalars_are_such_that_each_variant_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = loads(CAUSAL, "causal.yaml")
+    report = trial.run(spec, choices(spec)[0], Cpu(Level.V2), {})
+    assert report.right
+    told = re.fullmatch(
+        r"of (\d+) calls variant 0 at (\d+) \(with causal=1\), variant 1 at none,"
+        r" variant plain at (\d+)",
+        line(report, "ran"),
+    )
+    assert told is not None
+    total, taken, usual = map(int, told.groups())
+    assert total == taken + usual and taken >= 2 * 49
+    wrong = loads(CAUSAL.replace("k <= j", "k < j"), "causal.yaml")
+    planted = trial.compiled(wrong, choices(wrong)[0], Cpu(Level.V2))
+    monkeypatch.setattr(trial, "compiled", lambda *_: planted)
+    report = trial.run(spec, choices(spec)[0], Cpu(Level.V2), {})
+    assert not report.right and report.case.worst <= 1
+    assert " causal=1: error" in line(report, "wrong", 0)
+
+
+def test_scalars_of_named_sizes_and_several_scalars() -> None:
+    text = CAUSAL.replace("default: 0}", "default: 0}, step: {type: int64, default: 1}")
+    text = text.replace("compute:", "sizes: {far: 2 * step}\nconstraints: [step >= 1]\ncompute:")
+    text = text.replace("T(0) for", "T(0 * far) for").replace("causal < 0 and m < 0", "far >= 100")
+    text = text.replace("when: causal == 1", "when: causal == 1 and far == 6", 1)
+    spec = loads(text, "causal.yaml")
+    drawn = [(oracle.defaults(s), sizes) for s, sizes in other_scalars(spec, Cpu(Level.V2))]
+    assert [scalars for scalars, _ in drawn] == [
+        {"causal": 0, "step": 99},
+        {"causal": 1, "step": 3},
+    ]
+    assert all(sizes for _, sizes in drawn)
+    none = loads(CAUSAL.replace("causal == 1", "m >= 1"), "causal.yaml")
+    assert [*other_scalars(loads(SUMS, "sums.yaml"), Cpu(Level.V2))] == []
+    assert len([*other_scalars(none, Cpu(Level.V2))]) == 0
+
+
+def test_scalars_are_such_that_each_variant_is_emulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "edges", lambda *_: [{"m": 2, "n": 33}])
+    monkeypatch.setattr(trial, "long_sizes", lambda *_: [])
+    spec = loads(CAUSAL, "causal.yaml")
+    report = trial.run(spec, choices(spec)[0], Cuda.at("sm_90").emulating(), {"m": 3})
+    assert report.right
+    told = line(report, "ran")
+    assert "variant 0 at" in told and "(with causal=1), variant 1 at" in told
 
 
 def test_bench_does_not_call_right_what_was_not_compared() -> None:
@@ -209,7 +291,7 @@ externals:
 
 
 def rows(value: str, result: str = "T", types: str = "[float32]") -> str:
-    """A spec of one value for each row of x."""
+    """A spec of one value for each row of x, computed as it is written."""
     return f"""\
 tilesmith: 1
 kernel: rows
@@ -220,6 +302,7 @@ arguments: {{x: {{type: "T[m, n]"}}, y: {{type: "{result}[m]", intent: out}}}}
 constraints: [n >= 1]
 compute: |
   y[i] = {value}
+recipes: [{{target: cpu, variants: [{{steps: []}}]}}]
 """
 
 
