@@ -129,7 +129,7 @@ def _sentence(doc: str) -> str:
 
 
 def _kernel(spec: KernelSpec) -> str:
-    entry = manifest_entry(spec, [], {}, frozenset())
+    entry = manifest_entry(spec, [], {})
     dtypes = "; ".join(f"{v.name} is {_alternatives(v.choices)}" for v in spec.dtypes)
     return _joined(
         f"# {spec.name}",

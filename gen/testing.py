@@ -74,7 +74,7 @@ def cases(folder: str | os.PathLike[str]) -> list[Case]:
 def _call(spec: KernelSpec, package: ModuleType) -> Call:
     """The package's function, called with arrays of the spec's own shapes."""
     function = getattr(package, spec.name)
-    along = {"axis": -1} if manifest_entry(spec, [], {}, frozenset()).reduces else {}
+    along = {"axis": -1} if manifest_entry(spec, [], {}).reduces else {}
 
     def call(arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> None:
         given = [arrays[a.name] for a in spec.arguments if a.intent is not Intent.OUT]

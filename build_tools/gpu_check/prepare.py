@@ -242,4 +242,4 @@ def _upwards(bound: Array | None) -> Array | None:
 
 def options(spec: KernelSpec) -> dict[str, Any]:
     """As keywords: reductions are over all axes, where none is given."""
-    return {"axis": -1} if manifest_entry(spec, [], {}, frozenset()).reduces else {}
+    return {"axis": -1} if manifest_entry(spec, [], {}).reduces else {}

@@ -168,11 +168,14 @@ def _arguments(entry: Entry) -> list[str]:
 
 def _argument(entry: Entry, argument: EntryArgument) -> str:
     names = [a.name for a in entry.arguments]
-    in_place = sum(1 << names.index(name) for name in argument.in_place)
+    in_place = (
+        sum(1 << names.index(name) for name in inputs)
+        for inputs in (argument.in_place, argument.in_place_on_gpus)
+    )
     return (
         f'{{"{argument.name}", {_INTENT[argument.intent]}, {_type(entry, argument.dtype)}, '
         f"{str(argument.looped).lower()}, {len(argument.core)}, "
-        f"{entry.kernel}_axes_{names.index(argument.name)}, {in_place}}}"
+        f"{entry.kernel}_axes_{names.index(argument.name)}, {{{', '.join(map(str, in_place))}}}}}"
     )
 
 

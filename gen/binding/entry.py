@@ -16,6 +16,11 @@ from ..poly.checks.in_place import of_other_sizes
 from ..targets.runtime import ARCHITECTURES, LEVELS
 from .manifest import Entry, EntryArgument, EntryParameter
 
+Pairs = frozenset[tuple[str, str]]
+"""Of an input and an output."""
+
+_NONE: tuple[Pairs, Pairs] = (frozenset(), frozenset())
+
 
 def entry_of(spec: KernelSpec, made: Mapping[str, Mapping[str, Sequence[Variant]]]) -> Entry:
     """The entry of a kernel whose variants are made: by level and suffix of dtypes. Those of GPUs
@@ -30,12 +35,18 @@ def entry_of(spec: KernelSpec, made: Mapping[str, Mapping[str, Sequence[Variant]
     proof: dict[str, object] = {"status": str(standing), "steps": steps}
     if standing.tested:
         proof["tested"] = [t.step for t in standing.tested]
-    shared = frozenset[tuple[str, str]]().union(*(v.in_place for v in variants))
-    harmless = (v.in_place | of_other_sizes(v.lowered.kernel) for v in variants)
-    in_place = shared.intersection(*harmless)
     levels = [level for level in made if level in LEVELS]
+    in_place = (
+        _in_place([v for level in levels for vs in made[level].values() for v in vs]),
+        _in_place([v for at in made.keys() - {*levels} for vs in made[at].values() for v in vs]),
+    )
     entry = manifest_entry(spec, levels, proof, in_place, limits_of(variants))
     return replace(entry, architectures=_architectures(made))
+
+
+def _in_place(variants: Sequence[Variant]) -> Pairs:
+    shared = Pairs().union(*(v.in_place for v in variants))
+    return shared.intersection(*(v.in_place | of_other_sizes(v.lowered.kernel) for v in variants))
 
 
 def _architectures(made: Mapping[str, Mapping[str, object]]) -> dict[str, tuple[str, ...]]:
@@ -49,14 +60,14 @@ def manifest_entry(
     spec: KernelSpec,
     levels: Sequence[str],
     proof: Mapping[str, object],
-    in_place: frozenset[tuple[str, str]],
+    in_place: tuple[Pairs, Pairs] = _NONE,
     limits: Limits = NO_LIMITS,
 ) -> Entry:
     """What the binding and the documentation know of the kernel.
 
     proof: what vouches for it, in words, and by level and dtypes the number of steps of each
     variant. in_place: the pairs of an input and an output that may be one array, whatever variant
-    runs. limits: of sizes and scalars.
+    runs, on a processor and on a GPU. limits: of sizes and scalars.
     """
     return Entry(
         kernel=spec.name,
@@ -90,12 +101,12 @@ def looped(spec: KernelSpec, argument: model.Argument) -> bool:
     return spec.loop_dim is not None and argument.shape[:1] == (spec.loop_dim,)
 
 
-def _argument(
-    spec: KernelSpec, position: int, in_place: frozenset[tuple[str, str]]
-) -> EntryArgument:
+def _argument(spec: KernelSpec, position: int, in_place: tuple[Pairs, Pairs]) -> EntryArgument:
     a = spec.arguments[position]
     has_loop_dim = looped(spec, a)
     axes = a.shape[1:] if has_loop_dim else a.shape
     core = tuple(s if isinstance(s, str | int) else model.size_text(s) for s in axes)
-    shared = tuple(b.name for b in spec.arguments if (b.name, a.name) in in_place)
-    return EntryArgument(a.name, a.intent, a.element, has_loop_dim, core, shared)
+    shared = (
+        tuple(b.name for b in spec.arguments if (b.name, a.name) in pairs) for pairs in in_place
+    )
+    return EntryArgument(a.name, a.intent, a.element, has_loop_dim, core, *shared)

@@ -46,7 +46,8 @@ Scalar = bool | int | float
 class EntryArgument:
     """An array. `dtype` is a type variable or an element type; `looped`: its first axis is the loop
     dim; `core`: its other axes, each a dim's name, a constant extent, or an expression over dims
-    and int64 scalars as text; `in_place`: of an output, the inputs that may be the very same array.
+    and int64 scalars as text; `in_place`: of an output, the inputs that may be the very same array,
+    and those that may be on GPUs.
     """
 
     name: str
@@ -55,6 +56,7 @@ class EntryArgument:
     looped: bool
     core: tuple[str | int, ...]
     in_place: tuple[str, ...] = ()
+    in_place_on_gpus: tuple[str, ...] = ()
 
 
 @final
@@ -169,6 +171,7 @@ def entry_to_json(entry: Entry) -> dict[str, object]:
                 "looped": a.looped,
                 "core": list(a.core),
                 "in_place": list(a.in_place),
+                "in_place_on_gpus": list(a.in_place_on_gpus),
             }
             for a in entry.arguments
         ],
@@ -408,6 +411,7 @@ def _argument(data: dict[str, object]) -> EntryArgument:
         looped=bool(data["looped"]),
         core=core,
         in_place=_strings(data["in_place"]),
+        in_place_on_gpus=_strings(data["in_place_on_gpus"]),
     )
 
 

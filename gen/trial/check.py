@@ -50,6 +50,6 @@ def _error(path: Path, targets: Registry, chosen: Sequence[Target]) -> str | Non
 def _require_callable(spec: specs.KernelSpec) -> None:
     """Refuses what `generate` would, once all is proved. Raises SpecError."""
     try:
-        validate(manifest_entry(spec, (), {}, frozenset()))
+        validate(manifest_entry(spec, (), {}))
     except TilesmithError as wrong:
         raise SpecError(wrong.message, wrong.span or spec.span, wrong.hint) from None

@@ -66,9 +66,9 @@ def test_entries_survive_json_of_any_reader() -> None:
 def test_descriptors() -> None:
     text = descriptors.descriptors([ENTRY])
     assert "extern const ts_variant ts_scale_float32_v2[];" in text
-    assert '{"x", TS_IN, 0, TS_BOOL, true, 1, scale_axes_0, 0}' in text
-    assert '{"count", TS_IN, -1, TS_INT32, true, 0, scale_axes_1, 0}' in text
-    assert '{"y", TS_OUT, 0, TS_BOOL, true, 1, scale_axes_2, 1}' in text
+    assert '{"x", TS_IN, 0, TS_BOOL, true, 1, scale_axes_0, {0, 0}}' in text
+    assert '{"count", TS_IN, -1, TS_INT32, true, 0, scale_axes_1, {0, 0}}' in text
+    assert '{"y", TS_OUT, 0, TS_BOOL, true, 1, scale_axes_2, {1, 0}}' in text
     assert (
         "0, scale_types_1, {[TS_V2] = ts_scale_float64_v2, [TS_V3] = ts_scale_float64_v3}" in text
     )

@@ -28,6 +28,15 @@ def test_the_manifest_names_the_inputs() -> None:
     assert shared.keys() >= IN_PLACE | {"transpose", "blur", "sobel", "matmul"}
 
 
+def test_what_may_be_one_array_on_gpus_is_said_apart() -> None:
+    """A launch's threads write while others read: of `trmm` no element may be written early."""
+    on_gpus = {
+        name: {a["name"]: a["in_place_on_gpus"] for a in kernel["arguments"]}
+        for name, kernel in ts.kernels().items()
+    }
+    assert on_gpus["multiply_add"]["r"] == ["x", "y", "z"] and on_gpus["trmm"]["c"] == []
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("shape", [(1, 1), (3, 70), (64, 1000)])
 @pytest.mark.parametrize("name", sorted(IN_PLACE))

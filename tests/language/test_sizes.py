@@ -272,7 +272,7 @@ def test_a_constraint_is_not_on_the_loop_dim() -> None:
 def test_constraints_are_least_sizes_and_relations() -> None:
     spec = loads(PLAIN + "constraints: [2 <= k <= n, n > 4, n % 4 == 0]\n", "k.yaml")
     assert least_sizes(spec) == {"k": 2, "n": 5}
-    entry = manifest_entry(spec, ["v2"], {}, frozenset())
+    entry = manifest_entry(spec, ["v2"], {})
     assert len(relations(spec)) == 2 and entry.constraints == ("k <= n", "n % 4 == 0")
     assert [a.core for a in entry.arguments] == [("n",), ("k",), ("n - k + 1",)]
 

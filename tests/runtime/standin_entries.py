@@ -13,9 +13,13 @@ def _in(name: str, *core: str | int, looped: bool = True) -> EntryArgument:
 
 
 def _out(
-    name: str, *core: str | int, looped: bool = True, in_place: tuple[str, ...] = ()
+    name: str,
+    *core: str | int,
+    looped: bool = True,
+    in_place: tuple[str, ...] = (),
+    on_gpus: tuple[str, ...] = (),
 ) -> EntryArgument:
-    return EntryArgument(name, Intent.OUT, "T", looped, core, in_place)
+    return EntryArgument(name, Intent.OUT, "T", looped, core, in_place, on_gpus)
 
 
 def _entry(
@@ -60,7 +64,7 @@ _CLAMP = (
 )
 
 ENTRIES = (
-    _entry("square", "()->()", _in("x"), _out("y", in_place=("x",))),
+    _entry("square", "()->()", _in("x"), _out("y", in_place=("x",), on_gpus=("x",))),
     _entry("softmax", "(n)->(n)", _in("x", "n"), _out("y", "n"), dims=("m", "n")),
     _entry("total", "(n)->()", _in("x", "n"), _out("y"), dims=("m", "n"), ordered=False),
     _entry(
@@ -89,7 +93,7 @@ ENTRIES = (
         _out("y", "n"),
         dims=("m", "k", "n"),
     ),
-    _entry("clamp", "()->()", _in("x"), _out("y"), parameters=_CLAMP),
+    _entry("clamp", "()->()", _in("x"), _out("y", in_place=("x",)), parameters=_CLAMP),
     _entry("parts", "()->(),()", _in("x"), _out("whole"), _out("rest")),
     _entry(
         "add_into",

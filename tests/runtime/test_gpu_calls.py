@@ -143,6 +143,14 @@ def test_out_that_overlaps_is_written_at_the_end(ts: ModuleType, step: int) -> N
     assert ts.last_call()["copied"]
 
 
+def test_in_place_where_that_is_proved_for_gpus(ts: ModuleType) -> None:
+    x, host = there([1.0, 2.0, 3.0]), np.array([1.0, 2.0, 3.0])
+    assert ts.square(x, out=x) is x and not ts.last_call()["copied"]
+    assert ts.clamp(host, 0, out=host) is host and not ts.last_call()["copied"]
+    assert ts.clamp(x, 0, out=x) is x and ts.last_call()["copied"]  # on processors alone
+    np.testing.assert_array_equal(x.host, host**2)
+
+
 @pytest.mark.parametrize("turned", ["forwards", "backwards", "transposed"])
 def test_copies_are_in_the_order_of_what_is_read(ts: ModuleType, turned: str) -> None:
     host = RNG.uniform(1, 2, (9, 9))

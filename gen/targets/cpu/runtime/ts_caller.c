@@ -95,7 +95,7 @@ static int check_written(const ts_invocation *v, int k, const bound *b)
         snprintf(what, sizeof what, "argument %s", argument->name);
         return ts_refuse_shape(v, what, ndim, shape, array);
     }
-    const int other = ts_clash(v, b->given, k);
+    const int other = ts_clash(v, b->given, k, false);
     if (other == k)
         return ts_refuse(kernel, "argument %s is written and has several elements in one place",
                          argument->name);

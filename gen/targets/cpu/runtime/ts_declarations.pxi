@@ -44,7 +44,7 @@ cdef extern from "ts_engine.h" nogil:
         bint looped
         int core
         const int64_t *axes
-        uint32_t in_place
+        uint32_t in_place[2]
     ctypedef struct ts_parameter:
         const char *name
         int type_variable
@@ -127,7 +127,7 @@ cdef extern from "ts_engine.h" nogil:
     const char *ts_message()
     bint ts_overlap(const ts_array *a, int64_t a_itemsize, const ts_array *b, int64_t b_itemsize)
     bint ts_overlaps_itself(const ts_array *array, int64_t itemsize)
-    int ts_clash(const ts_invocation *v, const ts_given *given, int k)
+    int ts_clash(const ts_invocation *v, const ts_given *given, int k, bint on_gpu)
     int ts_carry_out(ts_invocation *v, const ts_given *given, int axis)
     int ts_launch_out(ts_invocation *v, const ts_given *given, int axis, const ts_gpu *gpu,
                       ts_prepared *prepared)

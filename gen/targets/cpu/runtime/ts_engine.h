@@ -35,7 +35,8 @@ typedef struct ts_argument {
     int core;               /* number of core axes */
     const int64_t *axes;    /* each core axis: a dim's number, the number of dims plus that of a
                                size, or -1 - c for the constant extent c */
-    uint32_t in_place;      /* of an output: bit k, it may be the very array that argument k is */
+    uint32_t in_place[2];   /* of an output: bit k, it may be the very array that argument k is, on
+                               a processor; on a GPU */
 } ts_argument;
 
 typedef struct ts_parameter { /* a scalar */
@@ -199,7 +200,7 @@ bool ts_overlaps_itself(const ts_array *array, int64_t itemsize);
 /* The argument with which argument k, which is written, may not share the memory that it shares: k for
    its own elements, then the other written ones, then those that are read, but for the very array
    that the kernel is proved to run in place on. -1: there is none. */
-int ts_clash(const ts_invocation *invocation, const ts_given *given, int k);
+int ts_clash(const ts_invocation *invocation, const ts_given *given, int k, bool on_gpu);
 
 /* Carries a call out, all checks passed: `given` has an array for each argument. Arrays that are not
    looped are copied where no variant takes their strides, byte order or alignment. TS_OK or TS_NO_MEMORY. */

@@ -156,7 +156,7 @@ cdef tuple _without_overlap(const ts_invocation *v, const ts_given *arrays, tupl
     cdef list reads = None, used = outputs
     for k in range(kernel.arguments_count):
         if kernel.arguments[k].intent == TS_OUT:
-            if _needs_temporary(v, k, arrays):
+            if _needs_temporary(v, k, arrays, on_gpu):
                 used = list(used)
                 used[given] = _temporary(kernel, outputs[given], on_gpu)
             given += 1
@@ -187,9 +187,10 @@ cdef object _temporary(const ts_kernel *kernel, object result, bint on_gpu):
     return np.empty_like(result, subok=False, dtype=result.dtype.newbyteorder("="))
 
 
-cdef bint _needs_temporary(const ts_invocation *v, int k, const ts_given *arrays) except -1:
+cdef bint _needs_temporary(const ts_invocation *v, int k, const ts_given *arrays,
+                           bint on_gpu) except -1:
     cdef const ts_kernel *kernel = v.kernel
-    cdef int other = ts_clash(v, arrays, k)
+    cdef int other = ts_clash(v, arrays, k, on_gpu)
     if other == k:
         raise ValueError(f"{_out_name(kernel, k)} has several elements in one place")
     if other >= 0 and kernel.arguments[other].intent == TS_OUT:

@@ -215,7 +215,7 @@ static int64_t itemsize_of(const ts_invocation *v, int k)
     return ts_itemsize(ts_dtype_of(v->overload, argument->type_variable, argument->dtype));
 }
 
-int ts_clash(const ts_invocation *v, const ts_given *given, int k)
+int ts_clash(const ts_invocation *v, const ts_given *given, int k, bool on_gpu)
 {
     const ts_array *array = &given[k].array;
     const int64_t itemsize = itemsize_of(v, k);
@@ -227,7 +227,7 @@ int ts_clash(const ts_invocation *v, const ts_given *given, int k)
             const int64_t size = itemsize_of(v, other);
             if (other == k || (v->kernel->arguments[other].intent == TS_IN) != read)
                 continue;
-            const bool in_place = v->kernel->arguments[k].in_place >> other & 1;
+            const bool in_place = v->kernel->arguments[k].in_place[on_gpu] >> other & 1;
             if (!(in_place && size == itemsize && same_elements(array, others)) &&
                 ts_overlap(array, itemsize, others, size))
                 return other;
