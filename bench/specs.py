@@ -1,11 +1,14 @@
-"""Specs without recipes beside Numba: what rules make of them, against loops as one writes them.
+"""Specs without recipes beside Numba and compiled PyTorch: what rules make of them, against what
+one writes without much thought.
 
 python -m bench specs [files...]
 
 Each spec is taken without its recipes. Numba gets the same loops (`loops`), parallel and with
-fastmath, in both orders that one would try; its better one counts. Both run in one process, round
-by round, on the same arrays, at two sizes and on one thread and all. What Numba has no plain form
-for is left out, and named.
+fastmath, in both orders that one would try; its better one counts. PyTorch gets the oracle, where
+`torch.compile` takes it, compiled for the very shape. All run in one process, round by round, on
+the same arrays, at two sizes and on one thread and all; between two of them is a pause in which
+their threads go to sleep. What has no plain form for a peer, or gives something else, is left out,
+and named.
 """
 
 import contextlib
@@ -18,8 +21,11 @@ from typing import Any, final
 
 import numba
 import numpy as np
+import torch
 
 from gen import language as specs
+from gen.errors import TilesmithError
+from gen.ir.nodes import Intent
 from gen.language.formulas import oracle
 from gen.language.model import KernelSpec
 from gen.lower.variants import Plain
@@ -34,76 +40,101 @@ from .loops import NoLoops, to_numba
 
 Call = Callable[[], object]
 
+OURS, NUMBA, TORCH = "ours", "Numba", "PyTorch"
+PAUSE = 0.01  # seconds; libgomp's threads look for work for some milliseconds
+
 
 @final
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """One spec at one size on so many threads, in seconds."""
+    """One spec at one size on so many threads. seconds: of each that has it."""
 
     spec: str
     sizes: Mapping[str, int]
     threads: int
-    ours: float
-    numba: float
+    seconds: Mapping[str, float]
 
-    @property
-    def ratio(self) -> float:
+    def ratio(self, peer: str) -> float | None:
         """Above 1, we are ahead."""
-        return self.numba / self.ours
+        return self.seconds[peer] / self.seconds[OURS] if peer in self.seconds else None
 
     def __str__(self) -> str:
         sizes = " ".join(f"{dim}={size}" for dim, size in self.sizes.items())
-        times = f"{self.ours * 1e3:10.4f} {self.numba * 1e3:10.4f}"
-        return f"{self.spec:22} {sizes:34} {self.threads} {times} {self.ratio:7.2f}"
+        found = [self.ratio(peer) for peer in (NUMBA, TORCH)]
+        told = " ".join(f"{'-' if r is None else format(r, '.2f'):>8}" for r in found)
+        return f"{self.spec:22} {sizes:34} {self.threads} {self.seconds[OURS] * 1e3:10.4f} {told}"
 
 
 def main(files: Iterable[Path], threads: Iterable[int], rounds: int = 5) -> None:
-    """Prints a row a time, and the geometric mean."""
+    """Prints a row a time, and the geometric means."""
     target = TARGETS.chosen(None, TARGETS[None].here()[-1:])[0]
-    print(f"{'spec':22} {'sizes':34} t {'ours ms':>10} {'Numba ms':>10} {'ratio':>7}")
+    print(
+        f"{'spec':22} {'sizes':34} t {'ours ms':>10} {NUMBA:>8} {TORCH:>8} (their time over ours)"
+    )
     found: list[Timed] = []
     for file in files:
-        spec = replace(TARGETS.load(file), recipes=())
-        try:
-            for timed in _timed(spec, target, tuple(threads), rounds):
-                found.append(timed)
-                print(timed, flush=True)
-        except (NoLoops, numba.core.errors.NumbaError) as error:
-            reason = str(error).strip().splitlines()[0]
-            print(f"{spec.name:22} left out: {reason}", file=sys.stderr)
-    if found:
-        ratios = [timed.ratio for timed in found]
+        for timed in _timed(
+            replace(TARGETS.load(file), recipes=()), target, tuple(threads), rounds
+        ):
+            found.append(timed)
+            print(timed, flush=True)
+    for count in sorted({timed.threads for timed in found}):
+        for peer in (NUMBA, TORCH):
+            _summary(peer, count, [timed for timed in found if timed.threads == count])
+
+
+def _summary(peer: str, threads: int, found: Iterable[Timed]) -> None:
+    ratios = [ratio for timed in found if (ratio := timed.ratio(peer))]
+    if ratios:
         mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
-        print(f"\n{len(found)} times, geometric mean {mean:.2f}, least {min(ratios):.2f}")
+        print(
+            f"{peer}, {threads} threads: {len(ratios)} times, geometric mean {mean:.2f}, "
+            f"least {min(ratios):.2f}"
+        )
 
 
 def _timed(
     spec: KernelSpec, target: Target, threads: tuple[int, ...], rounds: int
 ) -> Iterator[Timed]:
     dtypes = specs.choices(spec)[0]
-    peers = list(_peers(Plain(spec, dtypes)))
-    kernel = compiled(spec, dtypes, target)
+    loops, kernel = list(_loops(Plain(spec, dtypes))), compiled(spec, dtypes, target)
     for sizes in usual_sizes(spec)[-2:]:
         drawn = random_arrays(spec, dtypes, sizes, np.random.default_rng(0))
+        want = _result(kernel, spec, drawn, sizes)
+        formulas = list(_formulas(spec, drawn, want))
         for count in threads:
             numba.set_num_threads(count)
-            calls = {("ours", 0): _ours(kernel, spec, drawn, sizes, count)}
-            for k, peer in enumerate(peers):
-                calls["numba", k] = _bound(peer, spec, drawn, sizes)
-            seconds = interleaved(calls, rounds)
-            best = min(time for (who, _), time in seconds.items() if who == "numba")
-            yield Timed(spec.name, sizes, count, seconds["ours", 0], best)
+            torch.set_num_threads(count)
+            calls: dict[tuple[str, int], Call] = {
+                (OURS, 0): kernel.bound(_copied(drawn), kernel_dims(spec, sizes), threads=count)
+            }
+            calls |= {(NUMBA, k): _bound(f, spec, drawn, sizes) for k, f in enumerate(loops)}
+            calls |= {(TORCH, k): call for k, call in enumerate(formulas)}
+            if len(calls) > 1:
+                seconds = interleaved(calls, rounds, PAUSE)
+                best = {
+                    who: min(time for (name, _), time in seconds.items() if name == who)
+                    for who, _ in seconds
+                }
+                yield Timed(spec.name, sizes, count, best)
 
 
-def _ours(
-    kernel: Runnable, spec: KernelSpec, drawn: Mapping[str, Array], sizes: Mapping[str, int], n: int
-) -> Call:
-    return kernel.bound(_copied(drawn), kernel_dims(spec, sizes), threads=n)
+def _result(
+    kernel: Runnable, spec: KernelSpec, drawn: Mapping[str, Array], sizes: Mapping[str, int]
+) -> dict[str, Array]:
+    arrays = _copied(drawn)
+    kernel.bound(arrays, kernel_dims(spec, sizes), threads=1)()
+    return arrays
 
 
-def _peers(plain: Plain) -> Iterator[Callable[..., Any]]:
+def _loops(plain: Plain) -> Iterator[Callable[..., Any]]:
     """Numba's functions: sums in a variable, and columns inside them."""
-    for text in dict.fromkeys(to_numba(plain, columns=columns) for columns in (False, True)):
+    try:
+        texts = [to_numba(plain, columns=columns) for columns in (False, True)]
+    except NoLoops as error:
+        _left_out(plain.spec.name, NUMBA, error)
+        return
+    for text in dict.fromkeys(texts):
         names: dict[str, Any] = {"math": math, "np": np, "prange": numba.prange}
         exec(text, names)
         yield numba.njit(parallel=True, fastmath=True, nogil=True)(names["kernel"])
@@ -125,6 +156,44 @@ def _bound(
     with contextlib.suppress(ZeroDivisionError):
         call()
     return call
+
+
+def _formulas(
+    spec: KernelSpec, drawn: Mapping[str, Array], want: Mapping[str, Array]
+) -> Iterator[Call]:
+    """The oracle, if it is one formula of an output, as `torch.compile` makes it."""
+    if len(spec.oracle) != 1 or any(a.intent is Intent.INOUT for a in spec.arguments):
+        return
+    try:
+        inputs = [a.name for a in spec.arguments if a.intent is Intent.IN]
+        function = _function(spec, inputs, oracle.sizes(spec, drawn))
+        traced = torch.compile(torch.compiler.wrap_numpy(function), fullgraph=True, dynamic=False)
+        tensors = [torch.from_numpy(drawn[name].copy()) for name in inputs]
+        got = traced(*tensors).numpy()
+        expected = want[spec.oracle[0].output]
+        if not np.allclose(
+            got, expected, rtol=1e-3, atol=1e-3 * np.max(np.abs(expected), initial=0)
+        ):
+            raise TilesmithError("the compiled oracle gives something else")
+    except Exception as error:  # whatever PyTorch raises of what it does not take
+        _left_out(spec.name, TORCH, error)
+        return
+    yield lambda: traced(*tensors)
+
+
+def _function(spec: KernelSpec, inputs: list[str], dims: Mapping[str, int]) -> Callable[..., Any]:
+    """The oracle as a function of arrays; scalars have their defaults."""
+    names: dict[str, Any] = {"np": np, "numpy": np, "min": np.minimum, "max": np.maximum}
+    names |= {**dims, **oracle.defaults(spec)}
+    function: Callable[..., Any] = eval(
+        f"lambda {', '.join(inputs)}: ({spec.oracle[0].text.text})", names
+    )
+    return function
+
+
+def _left_out(name: str, peer: str, error: Exception) -> None:
+    reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
+    print(f"{name:22} {peer} left out: {reason}", file=sys.stderr)
 
 
 def _copied(arrays: Mapping[str, Array]) -> dict[str, Array]:

@@ -1,10 +1,12 @@
 """What rules write beside the recipes of the kernels that ship: times, as ratios.
 
 python -m build_tools.rules_table [kernels...] [--rounds N] [--threads 1,2] [--kinds main,odd,small]
+                                  [--specs FOLDER]
 
 For each kernel that has a recipe for this machine, at the sizes of the benchmark: the time of its
 own recipe over that of the rules' (above 1, the rules are faster). Both run in one process, round
-by round. Sizes that the spec does not allow are left out.
+by round. Sizes that the spec does not allow are left out. --specs: of another commit, whose recipes
+are compared with today's rules.
 """
 
 import argparse
@@ -20,9 +22,7 @@ from gen.targets.registry import TARGETS
 from gen.trial.sizes import allowed
 from gen.trial.timing import BY_RULES, Order, Row, bench
 
-ROOT = Path(__file__).parents[1]
-FOLDER = ROOT / "kernels_spec"
-
+FOLDER = Path(__file__).parents[1] / "kernels_spec"
 
 ORDERS: dict[str, Order] = {"last": "C", "first": "F"}
 
@@ -35,7 +35,7 @@ def main() -> None:
     for name in sorted(KERNELS):
         stem, _, end = name.rpartition("_")
         path, order = (stem, ORDERS[end]) if end in ORDERS else (name, ORDERS["last"])
-        file = FOLDER / f"{path}.yaml"
+        file = options.specs / f"{path}.yaml"
         if not file.exists() or (options.kernels and path not in options.kernels):
             continue
         spec = TARGETS.load(file)
@@ -88,6 +88,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=lambda t: [int(n) for n in t.split(",")], default=[1, 2])
     parser.add_argument("--kinds", type=lambda t: t.split(","), default=list(KINDS))
+    parser.add_argument("--specs", type=Path, default=FOLDER)
     return parser.parse_args()
 
 

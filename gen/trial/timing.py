@@ -206,12 +206,17 @@ def _copies(arrays: Mapping[str, Array], order: Order) -> dict[str, Array]:
     return {name: array.copy(order) for name, array in arrays.items()}
 
 
-def interleaved(calls: Mapping[K, Callable[[], object]], rounds: int) -> dict[K, float]:
-    """The least seconds of each call, in rounds over all of them."""
+def interleaved(
+    calls: Mapping[K, Callable[[], object]], rounds: int, pause: float = 0
+) -> dict[K, float]:
+    """The least seconds of each call, in rounds over all of them. pause: seconds before each, in
+    which threads of the one before go to sleep.
+    """
     repeats = {key: max(1, int(SAMPLE_SECONDS / _seconds(call, 1))) for key, call in calls.items()}
     best = dict.fromkeys(calls, float("inf"))
     for _ in range(rounds):
         for key, call in calls.items():
+            time.sleep(pause)
             call()  # wakes threads and fills caches
             best[key] = min(best[key], _seconds(call, repeats[key]))
     return best
