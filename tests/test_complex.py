@@ -1,6 +1,5 @@
 """Complex numbers from spec to compiled code, on every level of the machine, beside NumPy."""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from gen.cache import cache_folder
 from gen.language import Dtypes
 from gen.language.model import KernelSpec
 from gen.lower.variants import suffix
-from gen.pipeline import emit, schedule
+from gen.pipeline import emit, schedule_to_emit
 from gen.poly.cache import prover
 from gen.targets.c.library import Loaded
 from gen.targets.cpu import jit
@@ -24,6 +23,7 @@ from gen.targets.target import joined
 from gen.trial import comparison, inputs
 from gen.trial.plain import Reference
 from gen.trial.sizes import edges
+from tests.plain import without_steps
 
 SPECS = sorted((Path(__file__).parent / "language" / "complex").glob("*.yaml"))
 Array = NDArray[Any]
@@ -31,12 +31,12 @@ Array = NDArray[Any]
 
 def _compiled(path: Path, level: Level, plain: bool) -> list[tuple[KernelSpec, Dtypes, Loaded]]:
     text = path.read_text("utf-8")
-    if plain:
-        text = re.sub(r"^recipes:.*", "", text, flags=re.DOTALL | re.MULTILINE)
     spec = specs.loads(text, path.name)
+    if plain:
+        spec = without_steps(spec)
     prove = prover(cache_folder() / "proofs")
     choices = {suffix(c): c for c in specs.choices(spec)}
-    variants = {s: schedule(spec, c, Cpu(level), prove) for s, c in choices.items()}
+    variants = {s: schedule_to_emit(spec, c, Cpu(level), prove) for s, c in choices.items()}
     source = joined(emit(spec, variants, Cpu(level)))
     return [(spec, c, jit.load(spec, c, source, level)) for c in choices.values()]
 

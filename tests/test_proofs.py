@@ -17,7 +17,7 @@ from gen.ir.walk import blocks, replace_stmt, substitute, walk
 from gen.language.formulas import oracle
 from gen.lower.variants import Variant
 from gen.pipeline import schedule
-from gen.poly.cache import prover
+from gen.poly.cache import prove_once
 from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
 from gen.poly.witness import Refused
@@ -64,14 +64,13 @@ def test_every_step_is_proved(
 ) -> None:
     spec = specs.load(path)
     proved: list[Scheduled] = []
-    remembered = prover(proofs)
 
-    def prove(plain: Kernel, state: Scheduled, bench: Workbench) -> None:
-        remembered(plain, state, bench)
+    def remembered(plain: Kernel, state: Scheduled, bench: Workbench) -> None:
+        prove_once(plain, state, proofs, bench=bench)
         proved.append(state)
 
     dtypes = specs.choices(spec)[0]  # of all of them the build proves what it emits, on all levels
-    variants = schedule(spec, dtypes, Cpu(level), prove)
+    variants = schedule(spec, dtypes, Cpu(level), remembered)
     assert proved == [
         state for v in variants for state in (v.start, *(s.state for s in v.steps), v.lowered)
     ]

@@ -25,7 +25,7 @@ from gen.language import (
 )
 from gen.language.formulas import oracle
 from gen.lower.variants import suffix
-from gen.pipeline import emit, schedule
+from gen.pipeline import emit, schedule_to_emit
 from gen.poly.prove import prove
 from gen.targets.c import library
 from gen.targets.cpu import jit
@@ -35,6 +35,7 @@ from gen.targets.target import joined
 from gen.trial import notebook
 from gen.trial import run as trial
 from gen.trial.sizes import edges
+from tests.plain import without_steps
 
 Array = np.ndarray[Any, Any]
 SPECS = Path(__file__).parent / "named"
@@ -108,11 +109,11 @@ def test_values(
     expected: Callable[..., Array],
     given: list[tuple[tuple[Array, ...], dict[str, Any]]],
 ) -> None:
-    text = (SPECS / f"{name}.yaml").read_text()
-    spec = loads(text if scheduled else text.partition("recipes:")[0], f"{name}.yaml")
+    written = load(SPECS / f"{name}.yaml")
+    spec = written if scheduled else without_steps(written)
     dtypes = choices(spec)[-1]
     for level in {Level.V2, jit.native_level()}:
-        variants = schedule(spec, dtypes, Cpu(level), prove)
+        variants = schedule_to_emit(spec, dtypes, Cpu(level), prove)
         loaded = jit.load(
             spec, dtypes, joined(emit(spec, {suffix(dtypes): variants}, Cpu(level))), level
         )
@@ -196,7 +197,7 @@ def test_run_draws_sizes_that_are_allowed() -> None:
 
 
 def test_what_the_manifest_says() -> None:
-    entry = manifest_entry(load(SPECS / "window.yaml"), ["v2"], {}, frozenset())
+    entry = manifest_entry(load(SPECS / "window.yaml"), ["v2"], {})
     assert dict(entry.named) == {
         "length": "int64(seconds * rate + 0.5)",
         "step": "max(length // parts, 1)",
@@ -210,7 +211,7 @@ def test_what_the_manifest_says() -> None:
 
 def test_a_variant_takes_scalars_for_the_numbers_that_they_are() -> None:
     spec = load(SPECS / "conv_transpose2d.yaml")
-    fixed, general = schedule(spec, choices(spec)[0], Cpu(Level.V2), prove)
+    fixed, general = schedule_to_emit(spec, choices(spec)[0], Cpu(Level.V2), prove)
     assert "stride" not in to_text(fixed.start.kernel).partition("with")[2]
     assert "// stride" in to_text(general.start.kernel)
     assumed = [expr_to_text(a) for a in fixed.start.kernel.assumptions]
@@ -224,7 +225,7 @@ def test_clamps_that_a_fixed_scalar_makes_superfluous_are_gone() -> None:
     when = spec.recipes[0].variants[0].when
     assert when is not None and expr_to_text(when) == "stride == 1 and dilation == 1"
     plain = to_text(build(spec, dtypes))
-    fixed = to_text(schedule(spec, dtypes, Cpu(Level.V2), lambda *_: None)[0].start.kernel)
+    fixed = to_text(schedule_to_emit(spec, dtypes, Cpu(Level.V2), lambda *_: None)[0].start.kernel)
     assert "wide[b, m, min(max(i * stride + p * dilation, 0), h + 2 * padding - 1)" in plain
     assert "wide[b, m, i + p, j + q]" in fixed
 

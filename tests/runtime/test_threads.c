@@ -143,9 +143,13 @@ static void stuck_threads(void)
 }
 #endif
 
-/* What f prints, and how it ends, is the parent's to judge. */
+/* What f prints, and how it ends, is the parent's to judge. With AddressSanitizer it does not run: a
+   lock of its allocator that another thread holds stays locked in the child. */
 static void in_child(void f(void))
 {
+#ifdef __SANITIZE_ADDRESS__
+    (void)f;
+#else
     int status;
     const pid_t child = fork();
     CHECK(child >= 0);
@@ -154,6 +158,7 @@ static void in_child(void f(void))
         _exit(0);
     }
     CHECK(waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0);
+#endif
 }
 
 static void call_with_threads(void)

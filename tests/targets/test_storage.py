@@ -1,7 +1,6 @@
 """Element types of several widths in one kernel, beside NumPy: plain, and in parallel vectors."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,9 @@ from gen.cache import cache_folder
 from gen.ir import storage
 from gen.ir.interpret.evaluate import numpy_dtype
 from gen.ir.types import DType
-from gen.language.model import KernelSpec, Recipe, RecipeVariant
+from gen.language.model import KernelSpec
 from gen.lower.variants import suffix
-from gen.pipeline import emit, schedule
+from gen.pipeline import emit, schedule_to_emit
 from gen.poly.cache import prover
 from gen.targets.c.library import Loaded
 from gen.targets.cpu import jit
@@ -27,6 +26,7 @@ from gen.targets.target import joined
 from gen.trial import comparison, inputs
 from gen.trial.plain import Reference
 
+from ..plain import without_steps
 from .kernels import compiled
 
 Array = NDArray[Any]
@@ -39,10 +39,9 @@ def kernels(name: str, level: Level, plain: bool) -> tuple[tuple[KernelSpec, DTy
     """The kernel for each choice of T."""
     spec = specs.load(SPECS / f"{name}.yaml")
     if plain:
-        steps = (RecipeVariant(None, (), spec.span),)
-        spec = replace(spec, recipes=(Recipe("cpu", (), steps, spec.span, spec.span),))
+        spec = without_steps(spec)
     prove = prover(cache_folder() / "proofs")  # one for all types that are equal alike
-    made = {suffix(d): schedule(spec, d, Cpu(level), prove) for d in specs.choices(spec)}
+    made = {suffix(d): schedule_to_emit(spec, d, Cpu(level), prove) for d in specs.choices(spec)}
     source = joined(emit(spec, made, Cpu(level)))
     return tuple((spec, d["T"], jit.load(spec, d, source, level)) for d in specs.choices(spec))
 

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from gen.ir import storage
 from gen.ir.nodes import Intent
-from gen.language import Dtypes, KernelSpec, build, choices, yaml
-from gen.language.recipes import read_recipes
+from gen.language import Dtypes, KernelSpec, build, choices
 from gen.lower.variants import Plain, suffix
 from gen.pipeline import emit, schedule_to_emit
 from gen.poly.prove import prove
@@ -35,6 +34,7 @@ from gen.targets.target import joined
 from gen.trial.inputs import near, random_arrays
 from gen.trial.sizes import allowed, kernel_dims, sides
 from tests.language.references import INPUTS
+from tests.plain import without_steps
 
 Array = NDArray[Any]
 
@@ -42,10 +42,6 @@ ROOT = Path(__file__).parents[3]
 SHIPPED = sorted((ROOT / "kernels_spec").glob("*.yaml"))
 EXAMPLES = sorted((ROOT / "docs/examples").glob("*.yaml"))
 OTHERS = sorted((ROOT / "tests/language").rglob("*.yaml"))
-
-_PLAIN = yaml.parse("[{target: cpu, variants: [{steps: []}]}]", "the plain schedule")
-assert isinstance(_PLAIN, yaml.List)
-(PLAIN,) = read_recipes(_PLAIN, ())
 
 
 @dataclass(frozen=True)
@@ -120,7 +116,7 @@ def _of_level(level: Level, cases: list[Case]) -> Iterator[tuple[Case, Made | Ex
             chosen = by_rules(known, Cpu(level))
             assert chosen is not None
             spec = replace(case.spec, recipes=(chosen.recipe,))
-            plain = replace(spec, name=f"{spec.name}_plain", recipes=(PLAIN,))
+            plain = replace(without_steps(spec), name=f"{spec.name}_plain")
             texts = [_emitted(s, case, known) for s in (spec, plain)]
         except Exception as error:  # a rule's own fault, too, is told of its spec alone
             done[case] = error
