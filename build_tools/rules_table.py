@@ -1,12 +1,13 @@
 """What rules write beside the recipes of the kernels that ship: times, as ratios.
 
 python -m build_tools.rules_table [kernels...] [--rounds N] [--threads 1,2] [--kinds main,odd,small]
-                                  [--specs FOLDER]
+                                  [--level v3] [--specs FOLDER]
 
 For each kernel that has a recipe for this machine, at the sizes of the benchmark: the time of its
 own recipe over that of the rules' (above 1, the rules are faster). Both run in one process, round
-by round. Sizes that the spec does not allow are left out. --specs: of another commit, whose recipes
-are compared with today's rules.
+by round. Sizes that the spec does not allow are left out; where none is left, those of
+`tilesmith bench` are taken. --specs: of another commit, whose recipes are compared with today's
+rules.
 """
 
 import argparse
@@ -17,10 +18,11 @@ from pathlib import Path
 from bench.kernels import KERNELS
 from bench.kernels.kernel import KINDS, Dims, Kernel
 from gen import language as specs
+from gen.errors import TilesmithError
 from gen.language.model import KernelSpec
 from gen.targets.registry import TARGETS
 from gen.trial.sizes import allowed
-from gen.trial.timing import BY_RULES, Order, Row, bench
+from gen.trial.timing import BY_RULES, Order, Row, bench, usual_sizes
 
 FOLDER = Path(__file__).parents[1] / "kernels_spec"
 
@@ -29,7 +31,7 @@ ORDERS: dict[str, Order] = {"last": "C", "first": "F"}
 
 def main() -> None:
     options = _options()
-    target = TARGETS.chosen(None, TARGETS[None].here()[-1:])[0]
+    target = TARGETS.chosen(None, [options.level])[0]
     print(f"own recipe's time / rules' time, {target.level}; threads: {options.threads}\n")
     ratios: list[float] = []
     for name in sorted(KERNELS):
@@ -40,11 +42,16 @@ def main() -> None:
             continue
         spec = TARGETS.load(file)
         dtypes = next(iter(specs.choices(spec)))
-        sizes = list(_sizes(spec, KERNELS[name], options.kinds))
-        if not sizes or not TARGETS.has_recipe(spec, target.name):
+        if not TARGETS.has_recipe(spec, target.name):
             continue
+        sizes = list(_sizes(spec, KERNELS[name], options.kinds)) or usual_sizes(spec)[-2:]
         given = spec, dtypes, [target], options.threads, sizes, options.rounds
-        for row in bench(*given, rules=True, order=order).rows:
+        try:
+            rows = bench(*given, rules=True, order=order).rows
+        except TilesmithError as error:  # no table is lost for one kernel
+            print(f"{name:18} not timed: {error.message}", flush=True)
+            continue
+        for row in rows:
             found = list(_ratios(row))
             ratios += found
             told = " ".join(f"{dim}={size}" for dim, size in row.sizes.items())
@@ -88,6 +95,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--threads", type=lambda t: [int(n) for n in t.split(",")], default=[1, 2])
     parser.add_argument("--kinds", type=lambda t: t.split(","), default=list(KINDS))
+    parser.add_argument("--level", default=TARGETS[None].here()[-1])
     parser.add_argument("--specs", type=Path, default=FOLDER)
     return parser.parse_args()
 

@@ -261,7 +261,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("specs", type=Path, nargs="+")
     command.add_argument("--levels", required=True, help="of CPUs, with commas between")
     command.add_argument("--architectures", help="of GPUs, with commas between")
-    command.add_argument("--cuda-kernels", nargs="*", help="all that have a recipe for GPUs")
+    command.add_argument("--cuda-kernels", nargs="*", help="all that are for GPUs, too")
     command.add_argument("--output-dir", type=Path, required=True)
     command.add_argument("--depfile", type=Path)
     command = commands.add_parser("merge", help="the extension's sources from all fragments")

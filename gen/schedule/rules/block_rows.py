@@ -17,8 +17,9 @@ from ...ir.nodes import Destination, Update, Var
 from ...ir.text.print_expr import expr_to_text
 from ...ir.walk import blocks, loads, targets, variables
 from ..edit.tree import loop_named, readers, reduction_loops
+from .parts.apart import apart
 from .parts.draft import Declined, Draft
-from .parts.launches import THREADS, apart, in_launch, kept, settled
+from .parts.launches import THREADS, in_launch, kept, settled
 from .parts.nest import Nest, nest_of
 
 PART = 16384  # terms of a row that a block sums up where rows are few

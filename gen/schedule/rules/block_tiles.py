@@ -14,8 +14,9 @@ from typing import final
 from ...ir.nodes import Store, Update, Var
 from ...ir.text.print_expr import expr_to_text
 from ..edit.tree import loop_named, readers
+from .parts.apart import apart
 from .parts.draft import Declined, Draft
-from .parts.launches import apart, in_launch, kept, settled
+from .parts.launches import in_launch, kept, settled
 from .parts.nest import ArrayAccess, Nest, nest_of
 
 STRIP = 8  # terms of a strip

@@ -10,9 +10,9 @@ from ...ir.walk import loads, targets
 from ..edit.tree import loop_named, reduction_loops
 from .parts.draft import Declined, Draft
 from .parts.nest import Nest, nest_of
-from .parts.sums import alone, own_loops, sums_read
+from .parts.sums import alone, own_loops, reuses, sums_read
 from .parts.tiles import RegisterTile, banded, threads, tiled
-from .product import reuses, rows_of, with_reader
+from .product import rows_of, with_reader
 
 
 def processor(draft: Draft, nest: Nest) -> tuple[Draft, ...]:

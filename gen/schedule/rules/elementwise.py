@@ -8,8 +8,9 @@ neighbours side by side.
 
 from ...ir.nodes import Block, Call, External, Function, Store
 from ...ir.walk import walk
+from .parts.apart import apart
 from .parts.draft import Declined, Draft
-from .parts.launches import apart, settled, threads
+from .parts.launches import settled, threads
 from .parts.nest import Nest, nest_of
 from .parts.sums import sums_read
 from .parts.threads import threaded

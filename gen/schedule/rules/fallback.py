@@ -1,20 +1,25 @@
 """The fallback: takes anything, and does what the proof allows.
 
 Processor: vectors along the line that is written, or that is summed up where all that is read lies
-along it; threads over the outermost loops of which the iterations are independent, be they other
-blocks', too. GPU: a thread for each point of the loops that may run at once; those around them are
-the host's, and launch each iteration anew; a nest in which nothing may run at once is one thread's.
+along it; else a short innermost loop is written out. Threads over the outermost loops of which the
+iterations are independent, be they other blocks', too. GPU: a thread for each point of the loops
+that may run at once; those around them are the host's, and launch each iteration anew; a nest in
+which nothing may run at once is one thread's.
 """
 
 from collections.abc import Iterator, Sequence
 
+from ...ir.algebra import sub
+from ...ir.index.linear import constant
 from ...ir.nodes import Block, Loop, LoopKind, Seq, Update
 from ...ir.walk import blocks, targets, variables
+from .parts.apart import apart
 from .parts.draft import Declined, Draft
-from .parts.launches import apart, in_launch, one_thread, rows, settled, threads
+from .parts.launches import in_launch, one_thread, rows, settled, threads
 from .parts.nest import Nest, nest_of
 from .parts.threads import threaded
 
+SHORT = 8  # turns of a loop that is written out
 FEW = 32  # threads of a block where each runs a nest: so that there are more blocks
 
 
@@ -33,7 +38,20 @@ def _vectors(draft: Draft, nest: Nest) -> Draft:
     beside = terms and all(access.stride(terms[0]) in (0, 1) for access in nest.reads)
     if beside and not nest.of_data & {*terms} and _only_blocks(last):
         return draft.if_sound("vectorize", loop=last.var, width="$lanes")
-    return draft
+    return _written_out(draft, nest)
+
+
+def _written_out(draft: Draft, nest: Nest) -> Draft:
+    """With the innermost loop unrolled, if it is short; a loop of which data says for which of its
+    values the block runs is none.
+    """
+    by_data = {nest.loop_of.get(var) for var in nest.compared}
+    last = next((loop for loop in reversed(nest.loops) if loop.var not in by_data), None)
+    if last is None or last.var in nest.shared:
+        return draft
+    turns = constant(sub(last.upper, last.lower))
+    short = turns is not None and turns <= SHORT
+    return draft.if_sound("unroll", loop=last.var) if short else draft
 
 
 def _along(draft: Draft, nest: Nest, line: str) -> Draft:

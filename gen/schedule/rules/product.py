@@ -20,7 +20,7 @@ from .parts.draft import Declined, Draft
 from .parts.inner import inner_products
 from .parts.nest import Nest, nest_of
 from .parts.strips import by_strips
-from .parts.sums import SumRead, reuse, sums_read
+from .parts.sums import SumRead, reuse, reuses, sums_read
 from .parts.tiles import RegisterTile, banded, by_tiles, threads
 
 LARGE = 192  # rows, and places of a line, of which what is left over of wide tiles is little
@@ -67,14 +67,6 @@ def with_reader(draft: Draft, nest: Nest) -> tuple[Draft, Nest]:
             return draft, nest_of(draft.kernel, copy)
         case _:
             raise Declined("it is an init")
-
-
-def reuses(nest: Nest) -> bool:
-    """Whether some operand is the same for other results, and another is not."""
-    found = [frozenset(nest.spatial) & read.variables for read in nest.reads]
-    summed = [read.variables & frozenset(nest.reduction) for read in nest.reads]
-    every = frozenset(nest.spatial)
-    return any(f < every and s for f, s in zip(found, summed, strict=True))
 
 
 def _others(draft: Draft, sums: tuple[SumRead, ...]) -> bool:
@@ -175,10 +167,14 @@ def _turned(each: SumRead, line: str) -> bool:
 
 
 def _apart(each: SumRead, line: str) -> bool:
-    """Whether the vectors that one result sums up are rows of a matrix, one a term."""
+    """Whether the vectors that one result sums up are rows of a matrix, one a term; those of a
+    window are few, and the next result's, too.
+    """
     wide = [read for read in each.nest.reads if each.meant[line] in read.variables]
     (*over, last) = each.nest.reduction
-    return not over and all(read.stride(last) is None for read in wide)
+    moved = [index for read in wide for index in read.indices if last in variables(index)]
+    windows = any(variables(index) & {*each.nest.spatial} for index in moved)
+    return not over and not windows and all(read.stride(last) is None for read in wide)
 
 
 def _deep(each: SumRead) -> bool:

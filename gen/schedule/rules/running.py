@@ -9,8 +9,9 @@ threads; where rows lie across lines, a thread a row, neighbours side by side.
 
 from ...ir.nodes import Const, Update, Var
 from ...ir.walk import variables
+from .parts.apart import apart
 from .parts.draft import Declined, Draft
-from .parts.launches import apart, in_launch, settled, threads
+from .parts.launches import in_launch, settled, threads
 from .parts.nest import Nest, nest_of
 
 AHEAD = 32  # vectors that a row is asked for ahead

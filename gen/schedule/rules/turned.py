@@ -7,8 +7,9 @@ are an odd number of elements apart, since a column would lie in one bank.
 """
 
 from ...ir.nodes import Store
+from .parts.apart import apart
 from .parts.draft import Declined, Draft
-from .parts.launches import apart, in_launch, settled
+from .parts.launches import in_launch, settled
 from .parts.nest import ArrayAccess, Nest, nest_of
 
 SIDE = 32  # of a square

@@ -30,14 +30,6 @@ def settled(draft: Draft) -> Draft:
     return draft.settled(*(block.name for block in launched(draft.kernel)))
 
 
-def apart(draft: Draft, name: str) -> Draft:
-    """With the blocks around this one in loops of their own, as far as that is right."""
-    for loop in nest_of(draft.kernel, name).loops:
-        if len(blocks(loop)) > 1:
-            draft = draft.if_sound("fission", loop=loop.var)
-    return draft
-
-
 def threads(draft: Draft, chosen: Sequence[str], label: str, count: int = THREADS) -> Draft:
     """A launch of a thread for each point of loops directly inside one another. Of many, the outer
     ones are axes of their own, and those left are the host's.

@@ -3,15 +3,19 @@
 A value is inlined into what reads it where that is one place that asks for each value once, or
 where it is cheap: a few additions and multiplications of what it reads; on GPUs, a choice of what
 is read, too, as what pads an image is. A call, a division or a reduction is kept: rules place it.
+On processors a product that shares loops with other blocks gets loops of its own, where that is
+right: what they hand each other is little beside its operations.
 """
 
 from types import UnionType
 
-from ....ir.nodes import Binary, BinaryOp, Call, Select, Store, Var
+from ....ir.nodes import Binary, BinaryOp, Call, Select, Store, Update, Var
 from ....ir.walk import loads, walk
 from ...edit.tree import readers
+from .apart import apart
 from .draft import Draft
 from .nest import ArrayAccess, Nest, nest_of
+from .sums import reuses
 
 FEW_READS = 2
 
@@ -31,6 +35,10 @@ def unrepeated(draft: Draft) -> Draft:
     for name in draft.blocks:
         if name in draft.blocks and _worth(draft, name):
             draft = draft.perhaps("compute_inline", block=name)
+    for name in draft.blocks:
+        nest = nest_of(draft.kernel, name)
+        if nest.shared and isinstance(nest.block.body, Update) and reuses(nest):
+            draft = apart(draft, name)
     return draft
 
 

@@ -77,6 +77,14 @@ def reuse(nest: Nest, line: str) -> tuple[tuple[ArrayAccess, ...], tuple[str, ..
     return wide, tuple(v for v in others if not any(v in read.variables for read in wide))
 
 
+def reuses(nest: Nest) -> bool:
+    """Whether some operand is the same for other results, and another is not."""
+    found = [frozenset(nest.spatial) & read.variables for read in nest.reads]
+    summed = [read.variables & frozenset(nest.reduction) for read in nest.reads]
+    every = frozenset(nest.spatial)
+    return any(f < every and s for f, s in zip(found, summed, strict=True))
+
+
 def alone(nest: Nest) -> Nest:
     """The nest as if the loops that it shares were not there: where a block was moved into a loop,
     a variable that is `8 * outer + own` counts as bound to its own loop.
