@@ -169,6 +169,7 @@ def _formulas(
     try:
         inputs = [a.name for a in spec.arguments if a.intent is Intent.IN]
         function = _function(spec, inputs, oracle.sizes(spec, drawn))
+        torch._dynamo.reset()  # which counts what it has compiled, and gives up after some
         traced = torch.compile(torch.compiler.wrap_numpy(function), fullgraph=True, dynamic=False)
         tensors = [torch.from_numpy(drawn[name].copy()) for name in inputs]
         got = traced(*tensors).numpy()

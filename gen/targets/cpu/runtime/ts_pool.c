@@ -7,9 +7,13 @@
    else, and one that the system sets aside holds up one piece at most.
 
    Workers look out for the next loop for a while, then sleep. One that was set aside, or that woke up
-   on its caller's processor, says that processors are few; for some time nobody looks then, and all
-   sleep at once. For systems are fair: who has slept gets a processor soon, and who never did loses it
-   in the midst of a piece. */
+   late, says that processors are few; for some time nobody looks then, and all sleep at once. For
+   systems are fair: who has slept gets a processor soon, and who never did loses it in the midst of a
+   piece.
+
+   Who sleeps may not wake up on the processor of its last caller, which is the one that wakes it up:
+   in a virtual machine an idle processor looks like one that is taken, so that Linux would let the
+   worker wait on the caller's until the loop is done. */
 #ifndef _OPENMP
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -26,9 +30,11 @@ enum {
 };
 
 /* Nanoseconds: for how long workers look for a loop, and callers for its end; what is more than the
-   system itself interrupts threads for; and for how long that counts. */
+   system itself interrupts threads for; within what time that has to happen twice; and for how long it
+   counts. */
 #define LOOK INT64_C(200000)
 #define SET_ASIDE INT64_C(250000)
+#define TWICE INT64_C(50000000)
 #define CROWDED INT64_C(300000000)
 
 const char ts_threads_by[] = "pool";
@@ -52,7 +58,8 @@ static region *regions;     /* those that want workers, and others that are not 
 static int workers, idle;   /* how many there are; of these, how many look for work */
 static atomic_int sleeping; /* of the idle ones; changed under the lock */
 static atomic_int times_put_up;
-static _Atomic int64_t latest; /* when a loop ended */
+static _Atomic int64_t latest;     /* when a loop ended */
+static _Atomic int64_t last_wake;  /* when workers were last woken */
 
 static _Thread_local bool inside; /* this thread runs a piece: loops in it are run by it alone */
 
@@ -85,7 +92,7 @@ static void take_lock(void)
     pthread_mutex_lock(&lock);
 }
 
-static _Atomic int64_t crowded_until;
+static _Atomic int64_t crowded_until, last_noted;
 
 static bool crowded(void)
 {
@@ -93,17 +100,51 @@ static bool crowded(void)
     return until && until > nanoseconds(CLOCK_MONOTONIC);
 }
 
-static void note_crowded(int64_t now) { atomic_store(&crowded_until, now + CROWDED); }
+/* Once may be anybody's: a system has work of its own. */
+static void note_crowded(int64_t now)
+{
+    if (now - atomic_exchange(&last_noted, now) < TWICE)
+        atomic_store(&crowded_until, now + CROWDED);
+}
+
+/* ---- processors ---- */
+
+#ifdef __linux__
+typedef struct places { /* a thread's processors, and those of them that it may use while it sleeps */
+    bool fewer;
+    cpu_set_t all, some;
+} places;
 
 /* Which one the calling thread runs on, or a negative number where that is not known. */
-static int this_processor(void)
+static int this_processor(void) { return sched_getcpu(); }
+
+/* The calling thread may not run on the processor, until `run_anywhere`. */
+static void keep_off(places *at, int processor)
 {
-#ifdef __linux__
-    return sched_getcpu();
-#else
-    return -1;
-#endif
+    if (processor < 0 || processor >= CPU_SETSIZE || sched_getaffinity(0, sizeof at->all, &at->all))
+        return;
+    at->some = at->all;
+    CPU_CLR((size_t)processor, &at->some);
+    at->fewer = CPU_COUNT(&at->some) && !sched_setaffinity(0, sizeof at->some, &at->some);
 }
+
+/* Not where somebody else has chosen the thread's processors meanwhile. */
+static void run_anywhere(places *at)
+{
+    cpu_set_t now;
+    if (at->fewer && !sched_getaffinity(0, sizeof now, &now) && CPU_EQUAL(&now, &at->some))
+        sched_setaffinity(0, sizeof at->all, &at->all);
+    at->fewer = false;
+}
+#else
+typedef struct places {
+    bool fewer;
+} places;
+
+static int this_processor(void) { return -1; }
+static void keep_off(places *at, int processor) { (void)at, (void)processor; }
+static void run_anywhere(places *at) { (void)at; }
+#endif
 
 typedef struct moment {
     int64_t time, ran; /* now; for how long this thread ran so far */
@@ -182,8 +223,8 @@ static region *wanting(void)
 }
 
 /* A loop that wants the calling worker, which holds the lock before and after. `since`: when it last
-   was asleep, or noted whether it was set aside; no time where it slept right before. */
-static region *wait_for_region(moment *since)
+   was asleep, or noted whether it was set aside. caller: the processor of its last loop. */
+static region *wait_for_region(moment *since, places *at, int caller)
 {
     region *r;
     bool looked = false;
@@ -192,14 +233,19 @@ static region *wait_for_region(moment *since)
             sleeping++;
             pthread_cond_wait(&put_up, &lock);
             sleeping--;
-            since->time = 0;
+            *since = this_moment();
+            if (since->time - last_wake > SET_ASIDE)
+                note_crowded(since->time);
         }
         const int before = atomic_load(&times_put_up);
         pthread_mutex_unlock(&lock);
-        *since = since->time ? note_whether_set_aside(*since) : this_moment();
+        *since = note_whether_set_aside(*since);
         looked = !look_until_changed(&times_put_up, before);
-        if (looked)
+        if (looked) {
             *since = note_whether_set_aside(*since);
+            if (!at->fewer)
+                keep_off(at, caller);
+        }
         take_lock();
     }
     return r;
@@ -209,17 +255,21 @@ static void *work(void *unused)
 {
     (void)unused;
     moment since = this_moment();
+    places at = {0};
+    int caller = -1;
     take_lock();
     for (;;) {
-        region *r = wait_for_region(&since);
+        region *r = wait_for_region(&since, &at, caller);
         idle--;
         const int share = r->shares - r->wanted--;
         r->helpers++;
         pthread_mutex_unlock(&lock);
-        if (!since.time)
-            since = this_moment();
-        if (r->processor >= 0 && r->processor == this_processor())
-            note_crowded(since.time);
+        caller = r->processor;
+        if (caller >= 0 && caller == this_processor()) { /* it has moved */
+            run_anywhere(&at);
+            keep_off(&at, caller);
+        }
+        run_anywhere(&at);
         run_pieces(r, share);
         take_lock();
         idle++;
@@ -265,6 +315,8 @@ static bool put_region_up(region *r, bool wake)
         while (idle < wanted && workers < TS_MOST_THREADS && add_worker())
             ;
         woken = r->wanted < sleeping ? r->wanted : sleeping;
+        if (woken)
+            last_wake = nanoseconds(CLOCK_MONOTONIC);
     }
     r->further = regions;
     regions = r;
