@@ -1,7 +1,6 @@
 """The fallback: takes anything, and does what the proof allows.
 
-Processor: vectors along the line that is written, or that is summed up where all that is read lies
-along it; else a short innermost loop is written out. Threads over the outermost loops of which the
+Processor: a short innermost loop is written out; threads over the outermost loops of which the
 iterations are independent, be they other blocks', too. GPU: a thread for each point of the loops
 that may run at once; those around them are the host's, and launch each iteration anew; a nest in
 which nothing may run at once is one thread's.
@@ -11,8 +10,8 @@ from collections.abc import Iterator, Sequence
 
 from ...ir.algebra import sub
 from ...ir.index.linear import constant
-from ...ir.nodes import Block, Loop, LoopKind, Seq, Update
-from ...ir.walk import blocks, targets, variables
+from ...ir.nodes import Update
+from ...ir.walk import blocks, targets
 from .parts.apart import apart
 from .parts.draft import Declined, Draft
 from .parts.launches import in_launch, one_thread, rows, settled, threads
@@ -24,21 +23,7 @@ FEW = 32  # threads of a block where each runs a nest: so that there are more bl
 
 
 def processor(draft: Draft, nest: Nest) -> tuple[Draft, ...]:
-    return (threaded(_vectors(draft, nest), nest.name),)
-
-
-def _vectors(draft: Draft, nest: Nest) -> Draft:
-    """With lanes in the innermost loop, if there is a line for them."""
-    if not nest.loops or nest.loops[-1].kind is not LoopKind.SERIAL:
-        return draft
-    if nest.inner is not None and _along(draft, nest, nest.inner) is not draft:
-        return _along(draft, nest, nest.inner)
-    last = nest.loops[-1]
-    terms = [var for var in nest.reduction if nest.loop_of[var] == last.var]
-    beside = terms and all(access.stride(terms[0]) in (0, 1) for access in nest.reads)
-    if beside and not nest.of_data & {*terms} and _only_blocks(last):
-        return draft.if_sound("vectorize", loop=last.var, width="$lanes")
-    return _written_out(draft, nest)
+    return (threaded(_written_out(draft, nest), nest.name),)
 
 
 def _written_out(draft: Draft, nest: Nest) -> Draft:
@@ -52,33 +37,6 @@ def _written_out(draft: Draft, nest: Nest) -> Draft:
     turns = constant(sub(last.upper, last.lower))
     short = turns is not None and turns <= SHORT
     return draft.if_sound("unroll", loop=last.var) if short else draft
-
-
-def _along(draft: Draft, nest: Nest, line: str) -> Draft:
-    """With lanes along the line that is written, its loop being the innermost one or made it."""
-    loop, own = nest.loop_of[line], [each.var for each in nest.own]
-    if line in nest.of_data:
-        return draft
-    if loop != nest.loops[-1].var:
-        if loop not in own or any(access.stride(line) is None for access in nest.reads):
-            return draft
-        if any(loop in variables(each.lower) | variables(each.upper) for each in nest.own):
-            return draft
-        own = [*(var for var in own if var != loop), loop]
-        try:
-            ordered = draft.step("reorder", loops=own).proved()
-        except Declined:
-            return draft
-        lanes = ordered.if_sound("vectorize", loop=loop, width="$lanes")
-        return draft if lanes is ordered else lanes
-    if not _only_blocks(nest.loops[-1]):
-        return draft
-    return draft.if_sound("vectorize", loop=loop, width="$lanes")
-
-
-def _only_blocks(loop: Loop) -> bool:
-    parts = loop.body.body if isinstance(loop.body, Seq) else (loop.body,)
-    return all(isinstance(part, Block) for part in parts)
 
 
 def gpu(draft: Draft, nest: Nest) -> tuple[Draft, ...]:

@@ -1,12 +1,14 @@
 """The rules of each kind of machine, in the order in which they are asked."""
 
 from . import (
+    abreast,
     block_rows,
     block_tiles,
     chain,
     columns,
     elementwise,
     fallback,
+    lanes,
     passes,
     product,
     running,
@@ -30,6 +32,8 @@ PROCESSOR = Rules(
         Rule("stencil", stencil.processor),
         Rule("transpose", transpose.processor),
         Rule("elementwise", elementwise.processor),
+        Rule("lanes", lanes.processor),
+        Rule("abreast", abreast.processor),
     ),
     Rule("fallback", fallback.processor),
 )

@@ -20,7 +20,7 @@ from .parts.draft import Declined, Draft
 from .parts.inner import inner_products
 from .parts.nest import Nest, nest_of
 from .parts.strips import by_strips
-from .parts.sums import SumRead, reuse, reuses, sums_read
+from .parts.sums import SumRead, loop_along, of_windows, ordered, reuse, reuses, sums_read
 from .parts.tiles import RegisterTile, banded, by_tiles, threads
 
 LARGE = 192  # rows, and places of a line, of which what is left over of wide tiles is little
@@ -126,7 +126,12 @@ def _with_rows(
 
 
 def _alone(draft: Draft, reader: Nest, sums: tuple[SumRead, ...], line: str) -> tuple[Draft, ...]:
-    flat = _flat(sums, line)
+    flat, count = _flat(sums, line), _extent(reader, line)
+    if flat.windows:
+        windows = by_tiles(draft, reader, sums, flat)
+        if count is None or _others(draft, sums) or not all(_deep(s) for s in sums):
+            return (windows,)
+        return windows.under(f"{count} >= {LONG}"), _one_by_one(draft, reader, sums, line)
     if all(_straight(s, line) for s in sums):
         apart = all(_apart(s, line) for s in sums)
         return (
@@ -139,15 +144,26 @@ def _alone(draft: Draft, reader: Nest, sums: tuple[SumRead, ...], line: str) -> 
     if terms is None or _others(draft, sums):
         return (long,)
     found = (long.under(f"{terms} >= {LONG}"), by_tiles(draft, reader, sums, flat))
-    count = _extent(reader, line)
     if count in (None, draft.loop_dim) or not all(_turned(s, line) for s in sums):
         return found
     return by_strips(draft, reader, sums, line).under(f"{count} >= 0"), *found
 
 
+def _one_by_one(draft: Draft, reader: Nest, sums: tuple[SumRead, ...], line: str) -> Draft:
+    """Each result by itself, its terms in vectors."""
+    at = reader.loop_of[line]
+    rows = tuple(loop.var for loop in reader.own if loop.var != at)
+    draft = ordered(draft, (*rows, at))
+    for each in sums:
+        draft = draft.step("compute_at", block=each.name, loop=at)
+        terms = loop_along(draft, each.name, each.nest.reduction[-1])
+        draft = draft.step("vectorize", loop=terms, width="$lanes", accumulators=4)
+    return threads(draft, reader.name, (*rows, at))
+
+
 def _flat(sums: tuple[SumRead, ...], line: str) -> RegisterTile:
-    windows = not all(_apart(each, line) for each in sums)
-    return RegisterTile(line, None, copied=False, windows=windows)
+    windows = any(of_windows(s.nest, var) for s in sums for var in s.nest.reduction)
+    return RegisterTile(line, None, copied=False, panels=windows, windows=windows)
 
 
 def _straight(each: SumRead, line: str) -> bool:
@@ -167,14 +183,11 @@ def _turned(each: SumRead, line: str) -> bool:
 
 
 def _apart(each: SumRead, line: str) -> bool:
-    """Whether the vectors that one result sums up are rows of a matrix, one a term; those of a
-    window are few, and the next result's, too.
-    """
+    """Whether the vectors that one result sums up are rows of a matrix, one a term."""
     wide = [read for read in each.nest.reads if each.meant[line] in read.variables]
     (*over, last) = each.nest.reduction
-    moved = [index for read in wide for index in read.indices if last in variables(index)]
-    windows = any(variables(index) & {*each.nest.spatial} for index in moved)
-    return not over and not windows and all(read.stride(last) is None for read in wide)
+    apart = all(read.stride(last) is None for read in wide)
+    return not over and apart and not of_windows(each.nest, last)
 
 
 def _deep(each: SumRead) -> bool:

@@ -78,11 +78,24 @@ def reuse(nest: Nest, line: str) -> tuple[tuple[ArrayAccess, ...], tuple[str, ..
 
 
 def reuses(nest: Nest) -> bool:
-    """Whether some operand is the same for other results, and another is not."""
+    """Whether some operand is the same for other results, and another is not; or windows of one
+    overlap.
+    """
     found = [frozenset(nest.spatial) & read.variables for read in nest.reads]
     summed = [read.variables & frozenset(nest.reduction) for read in nest.reads]
     every = frozenset(nest.spatial)
-    return any(f < every and s for f, s in zip(found, summed, strict=True))
+    again = any(f < every and s for f, s in zip(found, summed, strict=True))
+    return again or any(of_windows(nest, var) for var in nest.reduction)
+
+
+def of_windows(nest: Nest, term: str) -> bool:
+    """Whether what a reduction reads along one of its variables is a window of what it reads along
+    others: of neighbouring results they overlap.
+    """
+    moved = [
+        i for read in nest.reads for i in read.indices if term in variables(i) and not loads(i)
+    ]
+    return any(variables(index) & {*nest.spatial} for index in moved)
 
 
 def alone(nest: Nest) -> Nest:

@@ -11,12 +11,13 @@ from typing import final
 from ....ir.index.linear import linear
 from ....ir.nodes import Block, Store, Var
 from ....ir.walk import targets, variables
-from ...edit.tree import is_argument, readers
+from ...edit.tree import is_argument, loop_named, readers
 from .draft import Draft
 from .nest import ArrayAccess, Nest
 from .sums import SumRead, loop_along, ordered, own_loops, reuse
 
 BAND = 8  # lines of which a window's values are computed at a time, or tiles of rows
+DIAGONAL = 4  # terms of a row of a triangle
 WINDOW = 4  # vectors of a line of windows
 
 
@@ -25,7 +26,7 @@ WINDOW = 4  # vectors of a line of windows
 class RegisterTile:
     """line, rows: variables of the reader. copied: whether what is read along the line is, a panel
     of vectors at a time, for all rows. wide: whether it is for large matrices. panels: whether some
-    panels are copied at a time, so that rows of results are written in long runs: for short sums.
+    panels are taken at a time, so that rows of results are written in long runs: for short sums.
     windows: whether lines are short, as images' are, and not read in long runs.
     """
 
@@ -184,6 +185,7 @@ def _sum(draft: Draft, each: SumRead, tile: RegisterTile, loops: _Loops) -> Draf
     draft = draft.step("split", loop=j, factors=[tile.vectors, "$lanes"], as_=parts)
     inside = (loop_along(draft, name, each.meant[tile.rows]),) if tile.rows else ()
     over = tuple(v for v in own_loops(draft, name) if v not in (*inside, *parts))
+    draft, over = _guarded(draft, over, {*inside, *parts})
     draft = ordered(draft, (*over, *inside, *parts))
     for read in tile.along(each):
         draft = _operand(draft, each, read, tile, loops)
@@ -191,6 +193,22 @@ def _sum(draft: Draft, each: SumRead, tile: RegisterTile, loops: _Loops) -> Draf
         for read in each.nest.reads:
             draft = _numbers(draft, each, read, tile)
     return in_registers(draft, each, over[0], len(inside) + 2)
+
+
+def _guarded(draft: Draft, over: tuple[str, ...], tile: set[str]) -> tuple[Draft, tuple[str, ...]]:
+    """With a sum of a triangle's row in parts of a few terms, so that a guard says which are there,
+    and the loops of the tile, which go inside, keep their bounds.
+    """
+    done: list[str] = []
+    for loop in over:
+        found = loop_named(draft.kernel, loop)
+        if (variables(found.lower) | variables(found.upper)) & tile:
+            parts = [f"{loop}0", f"{loop}1"]
+            draft = draft.step("split", loop=loop, factors=[None, DIAGONAL], as_=parts)
+            done += parts
+        else:
+            done.append(loop)
+    return draft, tuple(done)
 
 
 def in_registers(draft: Draft, each: SumRead, over: str, count: int) -> Draft:
