@@ -47,6 +47,17 @@ def stencil(n, x: float32[n], y: Out[float32[n]]):
                 y[i] = t[max(i - 1, 0)] + t[i]
 """
 
+RUNNING = """\
+def running(n, x: float32[n], y: Out[float32[n]]):
+    with allocate(t=float32[n]):
+        for t.i in range(n):
+            with block("t", i=spatial(t.i)):
+                t[i] = x[i] + (t[max(i - 1, 0)] if i > 0 else 0.0)
+        for y.i in range(n):
+            with block("y", i=spatial(y.i)):
+                y[i] = t[i] * 2.0
+"""
+
 RANKS = """\
 def ranks(n, x: float32[n], y: Out[float32[n]]):
     with allocate(t=float32[n]):

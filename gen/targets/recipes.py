@@ -9,13 +9,13 @@ whatever else is made beside it.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 from ..errors import TilesmithError
 from ..ir.algebra import conjunction, index
 from ..ir.index.linear import tidy
-from ..ir.nodes import Binary, BinaryOp, Expr, Loop, Var
+from ..ir.nodes import Binary, BinaryOp, Loop, Var
 from ..ir.rules.verify import verify
 from ..ir.text.print_expr import expr_to_text
 from ..ir.types import INDEX
@@ -27,8 +27,7 @@ from ..language.recipes import read_recipes
 from ..lower.finish import Finished, finish
 from ..lower.index_limits import index_limits
 from ..lower.lower import lower
-from ..lower.variants import Plain, plans_of, suffix
-from ..poly.certificate import Scheduled
+from ..lower.variants import Plain, Plan, plans_of, suffix
 from ..poly.prove import prove
 from ..schedule import recipe as recipes
 from ..schedule.base import StepContext
@@ -122,29 +121,37 @@ def _serves(recipe: Recipe, plain: Plain, target: Target) -> bool:
     """Whether all its variants apply, are right, and have code."""
     try:
         for plan in plans_of(recipe, target.level, target.parameters(plain.dtypes)):
-            kernel = plain.under(plan.when)
-            state = plain.bench.start(kernel)
-            for step in recipes.run(state, plan.steps, StepContext(kernel, None, plain.bench)):
-                state = step.state
-            verify(state.kernel)
-            _works(plain, target, plan.when)(state)
+            _require_working(plan, plain, target)
     except TilesmithError:
         return False
     return True
 
 
-def _works(plain: Plain, target: Target, when: Expr | None) -> Works:
-    """Refuses a tree under that condition of which the target cannot make what it emits."""
-    kernel = plain.under(when)
+def _require_working(plan: Plan, plain: Plain, target: Target) -> None:
+    """Raises TilesmithError where a variant does not apply, is wrong, or has no code."""
+    kernel = plain.under(plan.when)
+    state = plain.bench.start(kernel)
+    for step in recipes.run(state, plan.steps, StepContext(kernel, None, plain.bench)):
+        state = step.state
+    verify(state.kernel)
+    lowered = lower(state, target.lowering)
+    verify(lowered.kernel, lowered=True)
+    prove(kernel, lowered, plain.bench)
+    index_limits([(lowered.kernel, plan.when)])
+    tree = finish(lowered.kernel, target.finishing)
     packed = [p.buffer.name for p in kernel.parameters]
+    target.emit(kernel.name, {"": [Finished("", tree)]}, packed=packed)
 
-    def works(state: Scheduled) -> None:
-        lowered = lower(state, target.lowering)
-        verify(lowered.kernel, lowered=True)
-        prove(kernel, lowered, plain.bench)
-        index_limits([(lowered.kernel, when)])
-        tree = finish(lowered.kernel, target.finishing)
-        target.emit(kernel.name, {"": [Finished("", tree)]}, packed=packed)
+
+def _works(plain: Plain, target: Target) -> Works:
+    """Asks a draft as whoever takes the recipe will: by its text, for the sizes that it is for."""
+
+    def works(draft: Draft) -> None:
+        rest = replace(draft, when=(), lines=())
+        variants = [draft, rest] if draft.when else [draft]
+        recipe = of_text(to_yaml(target.name, [Chosen(d) for d in variants]), plain.spec)
+        plan, *_ = plans_of(recipe, target.level, target.parameters(plain.dtypes))
+        _require_working(plan, plain, target)
 
     return works
 
@@ -209,4 +216,4 @@ def _chosen_under(
         when=tuple(map(expr_to_text, conditions)),
         loop_dim=plain.spec.loop_dim,
     )
-    return choose(draft, rules, _works(plain, target, when) if careful else None)
+    return choose(draft, rules, _works(plain, target) if careful else None)

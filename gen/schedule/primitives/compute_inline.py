@@ -7,7 +7,7 @@ from ..base import Example, Primitive
 from ..edit import tree as edit
 from ..edit.inlining import inline_reads, require_plain_indices
 from ..edit.tree import CannotApply
-from ..examples import SHARE, STENCIL, TWICE
+from ..examples import RUNNING, SHARE, STENCIL, TWICE
 
 
 class ComputeInline(Primitive):
@@ -26,6 +26,8 @@ class ComputeInline(Primitive):
             raise CannotApply(f"block '{block.name}' writes the argument '{buffer}'")
         require_plain_indices(block)
         for reader, number in edit.readers(state.flow, block.name):
+            if reader == block.name:
+                raise CannotApply(f"block '{block.name}' reads values of its own")
             source = state.flow[reader, number]
             if source.writers != (block.name,) or source.initial:
                 raise CannotApply(f"block '{reader}' reads '{buffer}' from other blocks, too")
@@ -50,6 +52,12 @@ class ComputeInline(Primitive):
             SHARE,
             "- compute_inline: {block: t}",
             refused="block 't' is a reduction: it has no single expression",
+        ),
+        Example(
+            "A recurrence",
+            RUNNING,
+            "- compute_inline: {block: t}",
+            refused="block 't' reads values of its own",
         ),
         Example(
             "An output",

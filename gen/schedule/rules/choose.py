@@ -11,8 +11,6 @@ from typing import final
 
 from ...errors import TilesmithError
 from ...ir.walk import blocks
-from ...poly.certificate import Scheduled
-from ...poly.witness import Refused
 from ..edit.tree import CannotApply
 from .parts.draft import Declined, Draft
 from .parts.nest import Nest, nest_of
@@ -22,9 +20,9 @@ Apply = Callable[[Draft, Nest], Iterable[Draft]]
 all sizes. Raises Declined. Not all may be asked for.
 """
 
-Works = Callable[[Scheduled], None]
-"""Raises TilesmithError or Refused where a target has no code for a tree, or the proof refuses what
-lowering makes of it.
+Works = Callable[[Draft], None]
+"""Raises TilesmithError where a target has no code for what a draft makes under its conditions, or
+the proof refuses what lowering makes of it.
 """
 
 MOST_VARIANTS = 8
@@ -123,11 +121,9 @@ def _working(chosen: Chosen, rules: Rules, plain: Draft, normal: Draft, works: W
 def _refusal(draft: Draft, works: Works) -> str | None:
     """Why what comes of it cannot run; None where it can."""
     try:
-        works(draft.state)
+        works(draft)
     except TilesmithError as error:
         return error.message
-    except Refused as refused:
-        return f"the proof refuses it: {refused.reason}"
     return None
 
 

@@ -143,7 +143,10 @@ def _alone(draft: Draft, reader: Nest, sums: tuple[SumRead, ...], line: str) -> 
     terms = _extent(sums[0].nest, sums[0].nest.reduction[-1])
     if terms is None or _others(draft, sums):
         return (long,)
-    found = (long.under(f"{terms} >= {LONG}"), by_tiles(draft, reader, sums, flat))
+    tiles = by_tiles(draft, reader, sums, flat)
+    if count is not None and count == draft.loop_dim:  # for columns that lie side by side alone
+        return long.under(f"{count} >= 0"), tiles
+    found = (long.under(f"{terms} >= {LONG}"), tiles)
     if count in (None, draft.loop_dim) or not all(_turned(s, line) for s in sums):
         return found
     return by_strips(draft, reader, sums, line).under(f"{count} >= 0"), *found
