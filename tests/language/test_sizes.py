@@ -17,7 +17,7 @@ from gen.ir.text.parser import from_text
 from gen.ir.text.printer import to_text
 from gen.language import KernelSpec, build, choices, least_sizes, load, loads, relations
 from gen.lower.variants import suffix
-from gen.pipeline import emit, schedule
+from gen.pipeline import emit, schedule_to_emit
 from gen.poly.prove import prove
 from gen.targets.c import library
 from gen.targets.cpu import jit
@@ -27,6 +27,7 @@ from gen.targets.target import joined
 from gen.trial import notebook
 from gen.trial import run as trial
 from gen.trial.sizes import edges
+from tests.plain import without_steps
 
 Array = np.ndarray[Any, Any]
 SPECS = Path(__file__).parent / "sizes"
@@ -100,11 +101,11 @@ def test_values(
     expected: Callable[..., Array],
     given: list[tuple[tuple[Array, ...], dict[str, int]]],
 ) -> None:
-    text = (SPECS / f"{name}.yaml").read_text()
-    spec = loads(text if scheduled else text.partition("recipes:")[0], f"{name}.yaml")
+    written = load(SPECS / f"{name}.yaml")
+    spec = written if scheduled else without_steps(written)
     dtypes = choices(spec)[-1]
     for level in {Level.V2, jit.native_level()}:
-        variants = schedule(spec, dtypes, Cpu(level), prove)
+        variants = schedule_to_emit(spec, dtypes, Cpu(level), prove)
         loaded = jit.load(
             spec, dtypes, joined(emit(spec, {suffix(dtypes): variants}, Cpu(level))), level
         )

@@ -265,6 +265,8 @@ def test_a_recipe_for_cuda_adds_files_and_changes_none(source: Path, tmp_path: P
     assert entries[0].pop("architectures") == {"float32": ["sm_90"], "float64": ["sm_90"]}
     assert entries[1].pop("architectures") == {}
     assert set(entries[0]["details"]["proof"]["steps"].pop("sm_90")) == {"float32", "float64"}
+    on_gpus = [[a.pop("in_place_on_gpus") for a in entry["arguments"]] for entry in entries]
+    assert on_gpus == [[[], ["x"]], [[], []]]
     assert entries[0] == entries[1]
 
 

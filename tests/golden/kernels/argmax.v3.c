@@ -326,11 +326,11 @@ static int ts_argmax_float32_v3_0(const ts_call *call)
 
 static bool ts_argmax_float32_v3_0_when(const ts_call *call)
 {
-    const int64_t n = call->dims[1];
-    return (n >= 0);
+    const int64_t m = call->dims[0];
+    return (m >= 0);
 }
 
-struct ts_argmax_float32_v3_1_y_i0 {
+struct ts_argmax_float32_v3_1_y_columns_i0 {
     int64_t m;
     int64_t n;
     const float *x;
@@ -340,9 +340,9 @@ struct ts_argmax_float32_v3_1_y_i0 {
     float *y_value;
 };
 
-static int ts_argmax_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_argmax_float32_v3_1_y_columns_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_argmax_float32_v3_1_y_i0 *const self = env;
+    const struct ts_argmax_float32_v3_1_y_columns_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const float *const restrict x = self->x;
@@ -350,158 +350,203 @@ static int ts_argmax_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t u
     int64_t *const restrict y = self->y;
     const int64_t ahead = self->ahead;
     float *const restrict y_value = self->y_value;
-    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
-        for (int64_t y_init_i1 = 0,
-            y_init_i1_end = ts_min_i64_s(256,
-            m / 8 - (y_i0 * 256)); y_init_i1 < y_init_i1_end; ++y_init_i1) {
-            ts_store_f32(&y_value[y_i0 * 2048 + y_init_i1 * 8], ts_set_f32((-__builtin_inff())));
-            ts_store_i64(&y[y_i0 * 2048 + y_init_i1 * 8], ts_set_i64((int64_t)INT64_MAX));
-            ts_store_i64(&y[y_i0 * 2048 + y_init_i1 * 8] + 4, ts_set_i64((int64_t)INT64_MAX));
-        }
-        for (int64_t y_init_i1 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
-            y_init_i1_end = ts_min_i64_s(256,
-            (m + 7) / 8 - (y_i0 * 256)); y_init_i1 < y_init_i1_end; ++y_init_i1) {
-            {
-                const int64_t active = ts_min_i64_s(m - (y_i0 * 2048) - (y_init_i1 * 8), 8);
-                if (active > 0) {
-                    ts_store_first_f32(&y_value[y_i0 * 2048 + y_init_i1 * 8],
-                        ts_set_f32((-__builtin_inff())), active);
-                    ts_store_first_i64(&y[y_i0 * 2048 + y_init_i1 * 8],
-                        ts_set_i64((int64_t)INT64_MAX), ts_min_i64_s(ts_max_i64_s(active, 0), 4));
-                    ts_store_first_i64(&y[y_i0 * 2048 + y_init_i1 * 8] + 4,
-                        ts_set_i64((int64_t)INT64_MAX),
-                        ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+    for (int64_t y_columns_i0 = lower; y_columns_i0 < upper; ++y_columns_i0) {
+        {
+            _Alignas(64) int64_t y_columns[2048];
+            for (int64_t y_init_i0 = 0,
+                y_init_i0_end = ts_min_i64_s(256,
+                m / 8 - (y_columns_i0 * 256)); y_init_i0 < y_init_i0_end; ++y_init_i0) {
+                ts_store_f32(&y_value[y_columns_i0 * 2048 + y_init_i0 * 8],
+                    ts_set_f32((-__builtin_inff())));
+                ts_store_i64(&y_columns[y_init_i0 * 8], ts_set_i64((int64_t)INT64_MAX));
+                ts_store_i64(&y_columns[y_init_i0 * 8] + 4, ts_set_i64((int64_t)INT64_MAX));
+            }
+            for (int64_t y_init_i0 = ts_min_i64_s(256, m / 8 - (y_columns_i0 * 256)),
+                y_init_i0_end = ts_min_i64_s(256,
+                (m + 7) / 8 - (y_columns_i0 * 256)); y_init_i0 < y_init_i0_end; ++y_init_i0) {
+                {
+                    const int64_t active =
+                        ts_min_i64_s(m - (y_columns_i0 * 2048) - (y_init_i0 * 8), 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&y_value[y_columns_i0 * 2048 + y_init_i0 * 8],
+                            ts_set_f32((-__builtin_inff())), active);
+                        ts_store_first_i64(&y_columns[y_init_i0 * 8],
+                            ts_set_i64((int64_t)INT64_MAX),
+                            ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                        ts_store_first_i64(&y_columns[y_init_i0 * 8] + 4,
+                            ts_set_i64((int64_t)INT64_MAX),
+                            ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
+                    }
                 }
             }
-        }
-        for (int64_t y_j0 = 0, y_j0_end = (n + 7) / 8; y_j0 < y_j0_end; ++y_j0) {
-            for (int64_t y_i1 = 0,
-                y_i1_end = ts_min_i64_s(256, m / 8 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
-                {
-                    ts_f32 y_value_rf[1] = {{0}};
-                    ts_i64 y_rf[2] = {{0}};
-                    y_value_rf[0] = ts_set_f32((-__builtin_inff()));
-                    y_rf[0] = ts_set_i64((int64_t)INT64_MAX);
-                    y_rf[1] = ts_set_i64((int64_t)INT64_MAX);
-                    for (int64_t y_j1 = 0,
-                        y_j1_end = ts_min_i64_s(8, n - (y_j0 * 8)); y_j1 < y_j1_end; ++y_j1) {
-                        __builtin_prefetch((const void *)((uintptr_t)x
-                            + sizeof(float) * (uintptr_t)(y_i0 * 2048 + y_i1 * 8
-                            + x_s1 * (y_j0 * 8 + y_j1) + ahead * (8 * x_s1))), 0, 2);
+            for (int64_t y_j0 = 0, y_j0_end = (n + 7) / 8; y_j0 < y_j0_end; ++y_j0) {
+                for (int64_t y_i0 = 0,
+                    y_i0_end = ts_min_i64_s(256,
+                    m / 8 - (y_columns_i0 * 256)); y_i0 < y_i0_end; ++y_i0) {
+                    {
+                        ts_f32 y_value_rf[1] = {{0}};
+                        ts_i64 y_columns_rf[2] = {{0}};
+                        y_value_rf[0] = ts_set_f32((-__builtin_inff()));
+                        y_columns_rf[0] = ts_set_i64((int64_t)INT64_MAX);
+                        y_columns_rf[1] = ts_set_i64((int64_t)INT64_MAX);
+                        for (int64_t y_j1 = 0,
+                            y_j1_end = ts_min_i64_s(8, n - (y_j0 * 8)); y_j1 < y_j1_end; ++y_j1) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(y_columns_i0 * 2048 + y_i0 * 8
+                                + x_s1 * (y_j0 * 8 + y_j1) + ahead * (8 * x_s1))), 0, 2);
+                            {
+                                const ts_f32 value0 =
+                                    ts_load_f32(&x[y_columns_i0 * 2048 + y_i0 * 8
+                                    + x_s1 * (y_j0 * 8 + y_j1)]);
+                                const ts_i64 at0 = ts_set_i64((y_j0 * 8 + y_j1));
+                                const ts_i64 at1 = ts_set_i64((y_j0 * 8 + y_j1));
+                                const ts_f32 best0 = y_value_rf[0];
+                                const ts_i64 best_at0 = y_columns_rf[0];
+                                const ts_i64 best_at1 = y_columns_rf[1];
+                                const ts_m32 wins0 =
+                                    ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
+                                    ts_eq_f32(best0, best0)),
+                                    ts_narrow_m32_m64(ts_eq_i64(best_at0,
+                                    ts_set_i64((int64_t)INT64_MAX)),
+                                    ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
+                                y_value_rf[0] = ts_select_f32(wins0, value0, best0);
+                                y_columns_rf[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0,
+                                    best_at0);
+                                y_columns_rf[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1,
+                                    best_at1);
+                            }
+                        }
                         {
-                            const ts_f32 value0 =
-                                ts_load_f32(&x[y_i0 * 2048 + y_i1 * 8 + x_s1 * (y_j0 * 8 + y_j1)]);
-                            const ts_i64 at0 = ts_set_i64((y_j0 * 8 + y_j1));
-                            const ts_i64 at1 = ts_set_i64((y_j0 * 8 + y_j1));
-                            const ts_f32 best0 = y_value_rf[0];
-                            const ts_i64 best_at0 = y_rf[0];
-                            const ts_i64 best_at1 = y_rf[1];
+                            const ts_f32 value0 = y_value_rf[0];
+                            const ts_i64 at0 = y_columns_rf[0];
+                            const ts_i64 at1 = y_columns_rf[1];
+                            const ts_f32 best0 =
+                                ts_load_f32(&y_value[y_columns_i0 * 2048 + y_i0 * 8]);
+                            const ts_i64 best_at0 = ts_load_i64(&y_columns[y_i0 * 8]);
+                            const ts_i64 best_at1 = ts_load_i64(&y_columns[y_i0 * 8] + 4);
                             const ts_m32 wins0 =
                                 ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
                                 ts_eq_f32(best0, best0)),
-                                ts_narrow_m32_m64(ts_eq_i64(best_at0,
-                                ts_set_i64((int64_t)INT64_MAX)),
-                                ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                            y_value_rf[0] = ts_select_f32(wins0, value0, best0);
-                            y_rf[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                            y_rf[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
+                                ts_mand_m32(ts_mor_m32(ts_eq_f32(value0, best0),
+                                ts_mand_m32(ts_ne_f32(value0, value0), ts_ne_f32(best0, best0))),
+                                ts_narrow_m32_m64(ts_lt_i64(at0, best_at0),
+                                ts_lt_i64(at1, best_at1))));
+                            ts_store_f32(&y_value[y_columns_i0 * 2048 + y_i0 * 8],
+                                ts_select_f32(wins0, value0, best0));
+                            ts_store_i64(&y_columns[y_i0 * 8],
+                                ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0));
+                            ts_store_i64(&y_columns[y_i0 * 8] + 4,
+                                ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1));
                         }
-                    }
-                    {
-                        const ts_f32 value0 = y_value_rf[0];
-                        const ts_i64 at0 = y_rf[0];
-                        const ts_i64 at1 = y_rf[1];
-                        const ts_f32 best0 = ts_load_f32(&y_value[y_i0 * 2048 + y_i1 * 8]);
-                        const ts_i64 best_at0 = ts_load_i64(&y[y_i0 * 2048 + y_i1 * 8]);
-                        const ts_i64 best_at1 = ts_load_i64(&y[y_i0 * 2048 + y_i1 * 8] + 4);
-                        const ts_m32 wins0 =
-                            ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                            ts_eq_f32(best0, best0)),
-                            ts_mand_m32(ts_mor_m32(ts_eq_f32(value0, best0),
-                            ts_mand_m32(ts_ne_f32(value0, value0), ts_ne_f32(best0, best0))),
-                            ts_narrow_m32_m64(ts_lt_i64(at0, best_at0), ts_lt_i64(at1, best_at1))));
-                        ts_store_f32(&y_value[y_i0 * 2048 + y_i1 * 8],
-                            ts_select_f32(wins0, value0, best0));
-                        ts_store_i64(&y[y_i0 * 2048 + y_i1 * 8],
-                            ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0));
-                        ts_store_i64(&y[y_i0 * 2048 + y_i1 * 8] + 4,
-                            ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1));
                     }
                 }
-            }
-            for (int64_t y_i1 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
-                y_i1_end = ts_min_i64_s(256, (m + 7) / 8 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
-                {
-                    ts_f32 y_value_rf[1] = {{0}};
-                    ts_i64 y_rf[2] = {{0}};
+                for (int64_t y_i0 = ts_min_i64_s(256, m / 8 - (y_columns_i0 * 256)),
+                    y_i0_end = ts_min_i64_s(256,
+                    (m + 7) / 8 - (y_columns_i0 * 256)); y_i0 < y_i0_end; ++y_i0) {
                     {
-                        const int64_t active = ts_min_i64_s(m - (y_i0 * 2048) - (y_i1 * 8), 8);
-                        if (active > 0) {
-                            y_value_rf[0] = ts_set_f32((-__builtin_inff()));
-                            y_rf[0] = ts_set_i64((int64_t)INT64_MAX);
-                            y_rf[1] = ts_set_i64((int64_t)INT64_MAX);
-                        }
-                    }
-                    for (int64_t y_j1 = 0,
-                        y_j1_end = ts_min_i64_s(8, n - (y_j0 * 8)); y_j1 < y_j1_end; ++y_j1) {
+                        ts_f32 y_value_rf[1] = {{0}};
+                        ts_i64 y_columns_rf[2] = {{0}};
                         {
-                            const int64_t active = ts_min_i64_s(m - (y_i0 * 2048) - (y_i1 * 8), 8);
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_columns_i0 * 2048) - (y_i0 * 8), 8);
+                            if (active > 0) {
+                                y_value_rf[0] = ts_set_f32((-__builtin_inff()));
+                                y_columns_rf[0] = ts_set_i64((int64_t)INT64_MAX);
+                                y_columns_rf[1] = ts_set_i64((int64_t)INT64_MAX);
+                            }
+                        }
+                        for (int64_t y_j1 = 0,
+                            y_j1_end = ts_min_i64_s(8, n - (y_j0 * 8)); y_j1 < y_j1_end; ++y_j1) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_columns_i0 * 2048) - (y_i0 * 8), 8);
+                                if (active > 0) {
+                                    {
+                                        const ts_f32 value0 =
+                                            ts_load_first_f32(&x[y_columns_i0 * 2048 + y_i0 * 8
+                                            + x_s1 * (y_j0 * 8 + y_j1)], active);
+                                        const ts_i64 at0 = ts_set_i64((y_j0 * 8 + y_j1));
+                                        const ts_i64 at1 = ts_set_i64((y_j0 * 8 + y_j1));
+                                        const ts_f32 best0 = y_value_rf[0];
+                                        const ts_i64 best_at0 = y_columns_rf[0];
+                                        const ts_i64 best_at1 = y_columns_rf[1];
+                                        const ts_m32 wins0 =
+                                            ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0,
+                                            best0)), ts_eq_f32(best0, best0)),
+                                            ts_narrow_m32_m64(ts_eq_i64(best_at0,
+                                            ts_set_i64((int64_t)INT64_MAX)),
+                                            ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
+                                        y_value_rf[0] = ts_select_f32(wins0, value0, best0);
+                                        y_columns_rf[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0,
+                                            best_at0);
+                                        y_columns_rf[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1,
+                                            best_at1);
+                                    }
+                                }
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_columns_i0 * 2048) - (y_i0 * 8), 8);
                             if (active > 0) {
                                 {
-                                    const ts_f32 value0 =
-                                        ts_load_first_f32(&x[y_i0 * 2048 + y_i1 * 8
-                                        + x_s1 * (y_j0 * 8 + y_j1)], active);
-                                    const ts_i64 at0 = ts_set_i64((y_j0 * 8 + y_j1));
-                                    const ts_i64 at1 = ts_set_i64((y_j0 * 8 + y_j1));
-                                    const ts_f32 best0 = y_value_rf[0];
-                                    const ts_i64 best_at0 = y_rf[0];
-                                    const ts_i64 best_at1 = y_rf[1];
+                                    const ts_f32 value0 = y_value_rf[0];
+                                    const ts_i64 at0 = y_columns_rf[0];
+                                    const ts_i64 at1 = y_columns_rf[1];
+                                    const ts_f32 best0 =
+                                        ts_load_first_f32(&y_value[y_columns_i0 * 2048 + y_i0 * 8],
+                                        active);
+                                    const ts_i64 best_at0 =
+                                        ts_load_first_i64(&y_columns[y_i0 * 8],
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                    const ts_i64 best_at1 =
+                                        ts_load_first_i64(&y_columns[y_i0 * 8] + 4,
+                                        ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
                                     const ts_m32 wins0 =
                                         ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0,
                                         best0)), ts_eq_f32(best0, best0)),
-                                        ts_narrow_m32_m64(ts_eq_i64(best_at0,
-                                        ts_set_i64((int64_t)INT64_MAX)),
-                                        ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                                    y_value_rf[0] = ts_select_f32(wins0, value0, best0);
-                                    y_rf[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                                    y_rf[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
+                                        ts_mand_m32(ts_mor_m32(ts_eq_f32(value0, best0),
+                                        ts_mand_m32(ts_ne_f32(value0, value0),
+                                        ts_ne_f32(best0, best0))),
+                                        ts_narrow_m32_m64(ts_lt_i64(at0, best_at0),
+                                        ts_lt_i64(at1, best_at1))));
+                                    ts_store_first_f32(&y_value[y_columns_i0 * 2048 + y_i0 * 8],
+                                        ts_select_f32(wins0, value0, best0), active);
+                                    ts_store_first_i64(&y_columns[y_i0 * 8],
+                                        ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0),
+                                        ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                                    ts_store_first_i64(&y_columns[y_i0 * 8] + 4,
+                                        ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1),
+                                        ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
                                 }
                             }
                         }
                     }
-                    {
-                        const int64_t active = ts_min_i64_s(m - (y_i0 * 2048) - (y_i1 * 8), 8);
-                        if (active > 0) {
-                            {
-                                const ts_f32 value0 = y_value_rf[0];
-                                const ts_i64 at0 = y_rf[0];
-                                const ts_i64 at1 = y_rf[1];
-                                const ts_f32 best0 =
-                                    ts_load_first_f32(&y_value[y_i0 * 2048 + y_i1 * 8], active);
-                                const ts_i64 best_at0 =
-                                    ts_load_first_i64(&y[y_i0 * 2048 + y_i1 * 8],
-                                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
-                                const ts_i64 best_at1 =
-                                    ts_load_first_i64(&y[y_i0 * 2048 + y_i1 * 8] + 4,
-                                    ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
-                                const ts_m32 wins0 =
-                                    ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                                    ts_eq_f32(best0, best0)),
-                                    ts_mand_m32(ts_mor_m32(ts_eq_f32(value0, best0),
-                                    ts_mand_m32(ts_ne_f32(value0, value0),
-                                    ts_ne_f32(best0, best0))),
-                                    ts_narrow_m32_m64(ts_lt_i64(at0, best_at0),
-                                    ts_lt_i64(at1, best_at1))));
-                                ts_store_first_f32(&y_value[y_i0 * 2048 + y_i1 * 8],
-                                    ts_select_f32(wins0, value0, best0), active);
-                                ts_store_first_i64(&y[y_i0 * 2048 + y_i1 * 8],
-                                    ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0),
-                                    ts_min_i64_s(ts_max_i64_s(active, 0), 4));
-                                ts_store_first_i64(&y[y_i0 * 2048 + y_i1 * 8] + 4,
-                                    ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1),
-                                    ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
-                            }
-                        }
+                }
+            }
+            for (int64_t y_columns_i1 = 0,
+                y_columns_i1_end = ts_min_i64_s(256,
+                m / 8 - (y_columns_i0 * 256)); y_columns_i1 < y_columns_i1_end; ++y_columns_i1) {
+                ts_store_i64(&y[y_columns_i0 * 2048 + y_columns_i1 * 8],
+                    ts_load_i64(&y_columns[y_columns_i1 * 8]));
+                ts_store_i64(&y[y_columns_i0 * 2048 + y_columns_i1 * 8] + 4,
+                    ts_load_i64(&y_columns[y_columns_i1 * 8] + 4));
+            }
+            for (int64_t y_columns_i1 = ts_min_i64_s(256, m / 8 - (y_columns_i0 * 256)),
+                y_columns_i1_end = ts_min_i64_s(256,
+                (m + 7) / 8 - (y_columns_i0 * 256)); y_columns_i1 < y_columns_i1_end; ++y_columns_i1) {
+                {
+                    const int64_t active =
+                        ts_min_i64_s(m - (y_columns_i0 * 2048) - (y_columns_i1 * 8), 8);
+                    if (active > 0) {
+                        ts_store_first_i64(&y[y_columns_i0 * 2048 + y_columns_i1 * 8],
+                            ts_load_first_i64(&y_columns[y_columns_i1 * 8],
+                            ts_min_i64_s(ts_max_i64_s(active, 0), 4)),
+                            ts_min_i64_s(ts_max_i64_s(active, 0), 4));
+                        ts_store_first_i64(&y[y_columns_i0 * 2048 + y_columns_i1 * 8] + 4,
+                            ts_load_first_i64(&y_columns[y_columns_i1 * 8] + 4,
+                            ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4)),
+                            ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
                     }
                 }
             }
@@ -526,14 +571,15 @@ static int ts_argmax_float32_v3_1(const ts_call *call)
             return TS_NO_MEMORY;
         }
         {
-            const struct ts_argmax_float32_v3_1_y_i0 env = {m, n, x, x_s1, y, ahead, y_value};
+            const struct ts_argmax_float32_v3_1_y_columns_i0 env =
+                {m, n, x, x_s1, y, ahead, y_value};
             const int64_t grain = 1
-                + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 7) / 8)) * 9
+                + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 7) / 8)) * 15
                 + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 8)) * (1 + (ts_min_i64_s(8, n)) * 10
-                + 11) + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * (1
-                + (ts_min_i64_s(8, n)) * 10 + 11)));
+                + 9) + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * (1
+                + (ts_min_i64_s(8, n)) * 10 + 9)));
             const int status =
-                ts_parallel(ts_argmax_float32_v3_1_y_i0, &env, 0, (m + 2047) / 2048, grain,
+                ts_parallel(ts_argmax_float32_v3_1_y_columns_i0, &env, 0, (m + 2047) / 2048, grain,
                     call->threads);
             if (status != TS_OK) {
                 ts_workspace_release(y_value);
@@ -822,11 +868,11 @@ static int ts_argmax_int64_v3_0(const ts_call *call)
 
 static bool ts_argmax_int64_v3_0_when(const ts_call *call)
 {
-    const int64_t n = call->dims[1];
-    return (n >= 0);
+    const int64_t m = call->dims[0];
+    return (m >= 0);
 }
 
-struct ts_argmax_int64_v3_1_y_i0 {
+struct ts_argmax_int64_v3_1_y_columns_i0 {
     int64_t m;
     int64_t n;
     const int64_t *x;
@@ -836,9 +882,9 @@ struct ts_argmax_int64_v3_1_y_i0 {
     int64_t *y_value;
 };
 
-static int ts_argmax_int64_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_argmax_int64_v3_1_y_columns_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_argmax_int64_v3_1_y_i0 *const self = env;
+    const struct ts_argmax_int64_v3_1_y_columns_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const int64_t *const restrict x = self->x;
@@ -846,127 +892,157 @@ static int ts_argmax_int64_v3_1_y_i0(const void *env, int64_t lower, int64_t upp
     int64_t *const restrict y = self->y;
     const int64_t ahead = self->ahead;
     int64_t *const restrict y_value = self->y_value;
-    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
-        for (int64_t y_init_i1 = 0,
-            y_init_i1_end = ts_min_i64_s(256,
-            m / 4 - (y_i0 * 256)); y_init_i1 < y_init_i1_end; ++y_init_i1) {
-            ts_store_i64(&y_value[y_i0 * 1024 + y_init_i1 * 4], ts_set_i64((int64_t)INT64_MIN));
-            ts_store_i64(&y[y_i0 * 1024 + y_init_i1 * 4], ts_set_i64((int64_t)INT64_MAX));
-        }
-        for (int64_t y_init_i1 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
-            y_init_i1_end = ts_min_i64_s(256,
-            (m + 3) / 4 - (y_i0 * 256)); y_init_i1 < y_init_i1_end; ++y_init_i1) {
-            {
-                const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (y_init_i1 * 4), 4);
-                if (active > 0) {
-                    ts_store_first_i64(&y_value[y_i0 * 1024 + y_init_i1 * 4],
-                        ts_set_i64((int64_t)INT64_MIN), active);
-                    ts_store_first_i64(&y[y_i0 * 1024 + y_init_i1 * 4],
-                        ts_set_i64((int64_t)INT64_MAX), active);
+    for (int64_t y_columns_i0 = lower; y_columns_i0 < upper; ++y_columns_i0) {
+        {
+            _Alignas(64) int64_t y_columns[1024];
+            for (int64_t y_init_i0 = 0,
+                y_init_i0_end = ts_min_i64_s(256,
+                m / 4 - (y_columns_i0 * 256)); y_init_i0 < y_init_i0_end; ++y_init_i0) {
+                ts_store_i64(&y_value[y_columns_i0 * 1024 + y_init_i0 * 4],
+                    ts_set_i64((int64_t)INT64_MIN));
+                ts_store_i64(&y_columns[y_init_i0 * 4], ts_set_i64((int64_t)INT64_MAX));
+            }
+            for (int64_t y_init_i0 = ts_min_i64_s(256, m / 4 - (y_columns_i0 * 256)),
+                y_init_i0_end = ts_min_i64_s(256,
+                (m + 3) / 4 - (y_columns_i0 * 256)); y_init_i0 < y_init_i0_end; ++y_init_i0) {
+                {
+                    const int64_t active =
+                        ts_min_i64_s(m - (y_columns_i0 * 1024) - (y_init_i0 * 4), 4);
+                    if (active > 0) {
+                        ts_store_first_i64(&y_value[y_columns_i0 * 1024 + y_init_i0 * 4],
+                            ts_set_i64((int64_t)INT64_MIN), active);
+                        ts_store_first_i64(&y_columns[y_init_i0 * 4],
+                            ts_set_i64((int64_t)INT64_MAX), active);
+                    }
                 }
             }
-        }
-        for (int64_t y_j0 = 0, y_j0_end = (n + 7) / 8; y_j0 < y_j0_end; ++y_j0) {
-            for (int64_t y_i1 = 0,
-                y_i1_end = ts_min_i64_s(256, m / 4 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
-                {
-                    ts_i64 y_value_rf[1] = {{0}};
-                    ts_i64 y_rf[1] = {{0}};
-                    y_value_rf[0] = ts_set_i64((int64_t)INT64_MIN);
-                    y_rf[0] = ts_set_i64((int64_t)INT64_MAX);
-                    for (int64_t y_j1 = 0,
-                        y_j1_end = ts_min_i64_s(8, n - (y_j0 * 8)); y_j1 < y_j1_end; ++y_j1) {
-                        __builtin_prefetch((const void *)((uintptr_t)x
-                            + sizeof(int64_t) * (uintptr_t)(y_i0 * 1024 + y_i1 * 4
-                            + x_s1 * (y_j0 * 8 + y_j1) + ahead * (8 * x_s1))), 0, 2);
+            for (int64_t y_j0 = 0, y_j0_end = (n + 7) / 8; y_j0 < y_j0_end; ++y_j0) {
+                for (int64_t y_i0 = 0,
+                    y_i0_end = ts_min_i64_s(256,
+                    m / 4 - (y_columns_i0 * 256)); y_i0 < y_i0_end; ++y_i0) {
+                    {
+                        ts_i64 y_value_rf[1] = {{0}};
+                        ts_i64 y_columns_rf[1] = {{0}};
+                        y_value_rf[0] = ts_set_i64((int64_t)INT64_MIN);
+                        y_columns_rf[0] = ts_set_i64((int64_t)INT64_MAX);
+                        for (int64_t y_j1 = 0,
+                            y_j1_end = ts_min_i64_s(8, n - (y_j0 * 8)); y_j1 < y_j1_end; ++y_j1) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(int64_t) * (uintptr_t)(y_columns_i0 * 1024 + y_i0 * 4
+                                + x_s1 * (y_j0 * 8 + y_j1) + ahead * (8 * x_s1))), 0, 2);
+                            {
+                                const ts_i64 value0 =
+                                    ts_load_i64(&x[y_columns_i0 * 1024 + y_i0 * 4
+                                    + x_s1 * (y_j0 * 8 + y_j1)]);
+                                const ts_i64 at0 = ts_set_i64((y_j0 * 8 + y_j1));
+                                const ts_i64 best0 = y_value_rf[0];
+                                const ts_i64 best_at0 = y_columns_rf[0];
+                                const ts_m64 wins0 =
+                                    ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
+                                    ts_eq_i64(best0, best0)),
+                                    ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                                y_value_rf[0] = ts_select_i64(wins0, value0, best0);
+                                y_columns_rf[0] = ts_select_i64(wins0, at0, best_at0);
+                            }
+                        }
                         {
-                            const ts_i64 value0 =
-                                ts_load_i64(&x[y_i0 * 1024 + y_i1 * 4 + x_s1 * (y_j0 * 8 + y_j1)]);
-                            const ts_i64 at0 = ts_set_i64((y_j0 * 8 + y_j1));
-                            const ts_i64 best0 = y_value_rf[0];
-                            const ts_i64 best_at0 = y_rf[0];
+                            const ts_i64 value0 = y_value_rf[0];
+                            const ts_i64 at0 = y_columns_rf[0];
+                            const ts_i64 best0 =
+                                ts_load_i64(&y_value[y_columns_i0 * 1024 + y_i0 * 4]);
+                            const ts_i64 best_at0 = ts_load_i64(&y_columns[y_i0 * 4]);
                             const ts_m64 wins0 =
                                 ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
                                 ts_eq_i64(best0, best0)),
-                                ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                            y_value_rf[0] = ts_select_i64(wins0, value0, best0);
-                            y_rf[0] = ts_select_i64(wins0, at0, best_at0);
+                                ts_mand_m64(ts_mor_m64(ts_eq_i64(value0, best0),
+                                ts_mand_m64(ts_ne_i64(value0, value0), ts_ne_i64(best0, best0))),
+                                ts_lt_i64(at0, best_at0)));
+                            ts_store_i64(&y_value[y_columns_i0 * 1024 + y_i0 * 4],
+                                ts_select_i64(wins0, value0, best0));
+                            ts_store_i64(&y_columns[y_i0 * 4], ts_select_i64(wins0, at0, best_at0));
                         }
-                    }
-                    {
-                        const ts_i64 value0 = y_value_rf[0];
-                        const ts_i64 at0 = y_rf[0];
-                        const ts_i64 best0 = ts_load_i64(&y_value[y_i0 * 1024 + y_i1 * 4]);
-                        const ts_i64 best_at0 = ts_load_i64(&y[y_i0 * 1024 + y_i1 * 4]);
-                        const ts_m64 wins0 =
-                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
-                            ts_eq_i64(best0, best0)),
-                            ts_mand_m64(ts_mor_m64(ts_eq_i64(value0, best0),
-                            ts_mand_m64(ts_ne_i64(value0, value0), ts_ne_i64(best0, best0))),
-                            ts_lt_i64(at0, best_at0)));
-                        ts_store_i64(&y_value[y_i0 * 1024 + y_i1 * 4],
-                            ts_select_i64(wins0, value0, best0));
-                        ts_store_i64(&y[y_i0 * 1024 + y_i1 * 4],
-                            ts_select_i64(wins0, at0, best_at0));
                     }
                 }
-            }
-            for (int64_t y_i1 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
-                y_i1_end = ts_min_i64_s(256, (m + 3) / 4 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
-                {
-                    ts_i64 y_value_rf[1] = {{0}};
-                    ts_i64 y_rf[1] = {{0}};
+                for (int64_t y_i0 = ts_min_i64_s(256, m / 4 - (y_columns_i0 * 256)),
+                    y_i0_end = ts_min_i64_s(256,
+                    (m + 3) / 4 - (y_columns_i0 * 256)); y_i0 < y_i0_end; ++y_i0) {
                     {
-                        const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (y_i1 * 4), 4);
-                        if (active > 0) {
-                            y_value_rf[0] = ts_set_i64((int64_t)INT64_MIN);
-                            y_rf[0] = ts_set_i64((int64_t)INT64_MAX);
-                        }
-                    }
-                    for (int64_t y_j1 = 0,
-                        y_j1_end = ts_min_i64_s(8, n - (y_j0 * 8)); y_j1 < y_j1_end; ++y_j1) {
+                        ts_i64 y_value_rf[1] = {{0}};
+                        ts_i64 y_columns_rf[1] = {{0}};
                         {
-                            const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (y_i1 * 4), 4);
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_columns_i0 * 1024) - (y_i0 * 4), 4);
+                            if (active > 0) {
+                                y_value_rf[0] = ts_set_i64((int64_t)INT64_MIN);
+                                y_columns_rf[0] = ts_set_i64((int64_t)INT64_MAX);
+                            }
+                        }
+                        for (int64_t y_j1 = 0,
+                            y_j1_end = ts_min_i64_s(8, n - (y_j0 * 8)); y_j1 < y_j1_end; ++y_j1) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_columns_i0 * 1024) - (y_i0 * 4), 4);
+                                if (active > 0) {
+                                    {
+                                        const ts_i64 value0 =
+                                            ts_load_first_i64(&x[y_columns_i0 * 1024 + y_i0 * 4
+                                            + x_s1 * (y_j0 * 8 + y_j1)], active);
+                                        const ts_i64 at0 = ts_set_i64((y_j0 * 8 + y_j1));
+                                        const ts_i64 best0 = y_value_rf[0];
+                                        const ts_i64 best_at0 = y_columns_rf[0];
+                                        const ts_m64 wins0 =
+                                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0,
+                                            best0)), ts_eq_i64(best0, best0)),
+                                            ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                                        y_value_rf[0] = ts_select_i64(wins0, value0, best0);
+                                        y_columns_rf[0] = ts_select_i64(wins0, at0, best_at0);
+                                    }
+                                }
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_columns_i0 * 1024) - (y_i0 * 4), 4);
                             if (active > 0) {
                                 {
-                                    const ts_i64 value0 =
-                                        ts_load_first_i64(&x[y_i0 * 1024 + y_i1 * 4
-                                        + x_s1 * (y_j0 * 8 + y_j1)], active);
-                                    const ts_i64 at0 = ts_set_i64((y_j0 * 8 + y_j1));
-                                    const ts_i64 best0 = y_value_rf[0];
-                                    const ts_i64 best_at0 = y_rf[0];
+                                    const ts_i64 value0 = y_value_rf[0];
+                                    const ts_i64 at0 = y_columns_rf[0];
+                                    const ts_i64 best0 =
+                                        ts_load_first_i64(&y_value[y_columns_i0 * 1024 + y_i0 * 4],
+                                        active);
+                                    const ts_i64 best_at0 =
+                                        ts_load_first_i64(&y_columns[y_i0 * 4], active);
                                     const ts_m64 wins0 =
                                         ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0,
                                         best0)), ts_eq_i64(best0, best0)),
-                                        ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                                    y_value_rf[0] = ts_select_i64(wins0, value0, best0);
-                                    y_rf[0] = ts_select_i64(wins0, at0, best_at0);
+                                        ts_mand_m64(ts_mor_m64(ts_eq_i64(value0, best0),
+                                        ts_mand_m64(ts_ne_i64(value0, value0),
+                                        ts_ne_i64(best0, best0))), ts_lt_i64(at0, best_at0)));
+                                    ts_store_first_i64(&y_value[y_columns_i0 * 1024 + y_i0 * 4],
+                                        ts_select_i64(wins0, value0, best0), active);
+                                    ts_store_first_i64(&y_columns[y_i0 * 4],
+                                        ts_select_i64(wins0, at0, best_at0), active);
                                 }
                             }
                         }
                     }
-                    {
-                        const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (y_i1 * 4), 4);
-                        if (active > 0) {
-                            {
-                                const ts_i64 value0 = y_value_rf[0];
-                                const ts_i64 at0 = y_rf[0];
-                                const ts_i64 best0 =
-                                    ts_load_first_i64(&y_value[y_i0 * 1024 + y_i1 * 4], active);
-                                const ts_i64 best_at0 =
-                                    ts_load_first_i64(&y[y_i0 * 1024 + y_i1 * 4], active);
-                                const ts_m64 wins0 =
-                                    ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
-                                    ts_eq_i64(best0, best0)),
-                                    ts_mand_m64(ts_mor_m64(ts_eq_i64(value0, best0),
-                                    ts_mand_m64(ts_ne_i64(value0, value0),
-                                    ts_ne_i64(best0, best0))), ts_lt_i64(at0, best_at0)));
-                                ts_store_first_i64(&y_value[y_i0 * 1024 + y_i1 * 4],
-                                    ts_select_i64(wins0, value0, best0), active);
-                                ts_store_first_i64(&y[y_i0 * 1024 + y_i1 * 4],
-                                    ts_select_i64(wins0, at0, best_at0), active);
-                            }
-                        }
+                }
+            }
+            for (int64_t y_columns_i1 = 0,
+                y_columns_i1_end = ts_min_i64_s(256,
+                m / 4 - (y_columns_i0 * 256)); y_columns_i1 < y_columns_i1_end; ++y_columns_i1) {
+                ts_store_i64(&y[y_columns_i0 * 1024 + y_columns_i1 * 4],
+                    ts_load_i64(&y_columns[y_columns_i1 * 4]));
+            }
+            for (int64_t y_columns_i1 = ts_min_i64_s(256, m / 4 - (y_columns_i0 * 256)),
+                y_columns_i1_end = ts_min_i64_s(256,
+                (m + 3) / 4 - (y_columns_i0 * 256)); y_columns_i1 < y_columns_i1_end; ++y_columns_i1) {
+                {
+                    const int64_t active =
+                        ts_min_i64_s(m - (y_columns_i0 * 1024) - (y_columns_i1 * 4), 4);
+                    if (active > 0) {
+                        ts_store_first_i64(&y[y_columns_i0 * 1024 + y_columns_i1 * 4],
+                            ts_load_first_i64(&y_columns[y_columns_i1 * 4], active), active);
                     }
                 }
             }
@@ -991,14 +1067,14 @@ static int ts_argmax_int64_v3_1(const ts_call *call)
             return TS_NO_MEMORY;
         }
         {
-            const struct ts_argmax_int64_v3_1_y_i0 env = {m, n, x, x_s1, y, ahead, y_value};
+            const struct ts_argmax_int64_v3_1_y_columns_i0 env = {m, n, x, x_s1, y, ahead, y_value};
             const int64_t grain = 1
-                + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 9
+                + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 15
                 + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 4)) * (1 + (ts_min_i64_s(8, n)) * 10
-                + 11) + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1
-                + (ts_min_i64_s(8, n)) * 10 + 11)));
+                + 9) + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1
+                + (ts_min_i64_s(8, n)) * 10 + 9)));
             const int status =
-                ts_parallel(ts_argmax_int64_v3_1_y_i0, &env, 0, (m + 1023) / 1024, grain,
+                ts_parallel(ts_argmax_int64_v3_1_y_columns_i0, &env, 0, (m + 1023) / 1024, grain,
                     call->threads);
             if (status != TS_OK) {
                 ts_workspace_release(y_value);
@@ -1287,11 +1363,11 @@ static int ts_argmax_uint64_v3_0(const ts_call *call)
 
 static bool ts_argmax_uint64_v3_0_when(const ts_call *call)
 {
-    const int64_t n = call->dims[1];
-    return (n >= 0);
+    const int64_t m = call->dims[0];
+    return (m >= 0);
 }
 
-struct ts_argmax_uint64_v3_1_y_i0 {
+struct ts_argmax_uint64_v3_1_y_columns_i0 {
     int64_t m;
     int64_t n;
     const uint64_t *x;
@@ -1301,9 +1377,9 @@ struct ts_argmax_uint64_v3_1_y_i0 {
     uint64_t *y_value;
 };
 
-static int ts_argmax_uint64_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_argmax_uint64_v3_1_y_columns_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_argmax_uint64_v3_1_y_i0 *const self = env;
+    const struct ts_argmax_uint64_v3_1_y_columns_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const uint64_t *const restrict x = self->x;
@@ -1311,127 +1387,157 @@ static int ts_argmax_uint64_v3_1_y_i0(const void *env, int64_t lower, int64_t up
     int64_t *const restrict y = self->y;
     const int64_t ahead = self->ahead;
     uint64_t *const restrict y_value = self->y_value;
-    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
-        for (int64_t y_init_i1 = 0,
-            y_init_i1_end = ts_min_i64_s(256,
-            m / 4 - (y_i0 * 256)); y_init_i1 < y_init_i1_end; ++y_init_i1) {
-            ts_store_u64(&y_value[y_i0 * 1024 + y_init_i1 * 4], ts_set_u64((uint64_t)0));
-            ts_store_i64(&y[y_i0 * 1024 + y_init_i1 * 4], ts_set_i64((int64_t)INT64_MAX));
-        }
-        for (int64_t y_init_i1 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
-            y_init_i1_end = ts_min_i64_s(256,
-            (m + 3) / 4 - (y_i0 * 256)); y_init_i1 < y_init_i1_end; ++y_init_i1) {
-            {
-                const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (y_init_i1 * 4), 4);
-                if (active > 0) {
-                    ts_store_first_u64(&y_value[y_i0 * 1024 + y_init_i1 * 4],
-                        ts_set_u64((uint64_t)0), active);
-                    ts_store_first_i64(&y[y_i0 * 1024 + y_init_i1 * 4],
-                        ts_set_i64((int64_t)INT64_MAX), active);
+    for (int64_t y_columns_i0 = lower; y_columns_i0 < upper; ++y_columns_i0) {
+        {
+            _Alignas(64) int64_t y_columns[1024];
+            for (int64_t y_init_i0 = 0,
+                y_init_i0_end = ts_min_i64_s(256,
+                m / 4 - (y_columns_i0 * 256)); y_init_i0 < y_init_i0_end; ++y_init_i0) {
+                ts_store_u64(&y_value[y_columns_i0 * 1024 + y_init_i0 * 4],
+                    ts_set_u64((uint64_t)0));
+                ts_store_i64(&y_columns[y_init_i0 * 4], ts_set_i64((int64_t)INT64_MAX));
+            }
+            for (int64_t y_init_i0 = ts_min_i64_s(256, m / 4 - (y_columns_i0 * 256)),
+                y_init_i0_end = ts_min_i64_s(256,
+                (m + 3) / 4 - (y_columns_i0 * 256)); y_init_i0 < y_init_i0_end; ++y_init_i0) {
+                {
+                    const int64_t active =
+                        ts_min_i64_s(m - (y_columns_i0 * 1024) - (y_init_i0 * 4), 4);
+                    if (active > 0) {
+                        ts_store_first_u64(&y_value[y_columns_i0 * 1024 + y_init_i0 * 4],
+                            ts_set_u64((uint64_t)0), active);
+                        ts_store_first_i64(&y_columns[y_init_i0 * 4],
+                            ts_set_i64((int64_t)INT64_MAX), active);
+                    }
                 }
             }
-        }
-        for (int64_t y_j0 = 0, y_j0_end = (n + 7) / 8; y_j0 < y_j0_end; ++y_j0) {
-            for (int64_t y_i1 = 0,
-                y_i1_end = ts_min_i64_s(256, m / 4 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
-                {
-                    ts_u64 y_value_rf[1] = {{0}};
-                    ts_i64 y_rf[1] = {{0}};
-                    y_value_rf[0] = ts_set_u64((uint64_t)0);
-                    y_rf[0] = ts_set_i64((int64_t)INT64_MAX);
-                    for (int64_t y_j1 = 0,
-                        y_j1_end = ts_min_i64_s(8, n - (y_j0 * 8)); y_j1 < y_j1_end; ++y_j1) {
-                        __builtin_prefetch((const void *)((uintptr_t)x
-                            + sizeof(uint64_t) * (uintptr_t)(y_i0 * 1024 + y_i1 * 4
-                            + x_s1 * (y_j0 * 8 + y_j1) + ahead * (8 * x_s1))), 0, 2);
+            for (int64_t y_j0 = 0, y_j0_end = (n + 7) / 8; y_j0 < y_j0_end; ++y_j0) {
+                for (int64_t y_i0 = 0,
+                    y_i0_end = ts_min_i64_s(256,
+                    m / 4 - (y_columns_i0 * 256)); y_i0 < y_i0_end; ++y_i0) {
+                    {
+                        ts_u64 y_value_rf[1] = {{0}};
+                        ts_i64 y_columns_rf[1] = {{0}};
+                        y_value_rf[0] = ts_set_u64((uint64_t)0);
+                        y_columns_rf[0] = ts_set_i64((int64_t)INT64_MAX);
+                        for (int64_t y_j1 = 0,
+                            y_j1_end = ts_min_i64_s(8, n - (y_j0 * 8)); y_j1 < y_j1_end; ++y_j1) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(uint64_t) * (uintptr_t)(y_columns_i0 * 1024 + y_i0 * 4
+                                + x_s1 * (y_j0 * 8 + y_j1) + ahead * (8 * x_s1))), 0, 2);
+                            {
+                                const ts_u64 value0 =
+                                    ts_load_u64(&x[y_columns_i0 * 1024 + y_i0 * 4
+                                    + x_s1 * (y_j0 * 8 + y_j1)]);
+                                const ts_i64 at0 = ts_set_i64((y_j0 * 8 + y_j1));
+                                const ts_u64 best0 = y_value_rf[0];
+                                const ts_i64 best_at0 = y_columns_rf[0];
+                                const ts_m64 wins0 =
+                                    ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
+                                    ts_eq_u64(best0, best0)),
+                                    ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                                y_value_rf[0] = ts_select_u64(wins0, value0, best0);
+                                y_columns_rf[0] = ts_select_i64(wins0, at0, best_at0);
+                            }
+                        }
                         {
-                            const ts_u64 value0 =
-                                ts_load_u64(&x[y_i0 * 1024 + y_i1 * 4 + x_s1 * (y_j0 * 8 + y_j1)]);
-                            const ts_i64 at0 = ts_set_i64((y_j0 * 8 + y_j1));
-                            const ts_u64 best0 = y_value_rf[0];
-                            const ts_i64 best_at0 = y_rf[0];
+                            const ts_u64 value0 = y_value_rf[0];
+                            const ts_i64 at0 = y_columns_rf[0];
+                            const ts_u64 best0 =
+                                ts_load_u64(&y_value[y_columns_i0 * 1024 + y_i0 * 4]);
+                            const ts_i64 best_at0 = ts_load_i64(&y_columns[y_i0 * 4]);
                             const ts_m64 wins0 =
                                 ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
                                 ts_eq_u64(best0, best0)),
-                                ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                            y_value_rf[0] = ts_select_u64(wins0, value0, best0);
-                            y_rf[0] = ts_select_i64(wins0, at0, best_at0);
+                                ts_mand_m64(ts_mor_m64(ts_eq_u64(value0, best0),
+                                ts_mand_m64(ts_ne_u64(value0, value0), ts_ne_u64(best0, best0))),
+                                ts_lt_i64(at0, best_at0)));
+                            ts_store_u64(&y_value[y_columns_i0 * 1024 + y_i0 * 4],
+                                ts_select_u64(wins0, value0, best0));
+                            ts_store_i64(&y_columns[y_i0 * 4], ts_select_i64(wins0, at0, best_at0));
                         }
-                    }
-                    {
-                        const ts_u64 value0 = y_value_rf[0];
-                        const ts_i64 at0 = y_rf[0];
-                        const ts_u64 best0 = ts_load_u64(&y_value[y_i0 * 1024 + y_i1 * 4]);
-                        const ts_i64 best_at0 = ts_load_i64(&y[y_i0 * 1024 + y_i1 * 4]);
-                        const ts_m64 wins0 =
-                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
-                            ts_eq_u64(best0, best0)),
-                            ts_mand_m64(ts_mor_m64(ts_eq_u64(value0, best0),
-                            ts_mand_m64(ts_ne_u64(value0, value0), ts_ne_u64(best0, best0))),
-                            ts_lt_i64(at0, best_at0)));
-                        ts_store_u64(&y_value[y_i0 * 1024 + y_i1 * 4],
-                            ts_select_u64(wins0, value0, best0));
-                        ts_store_i64(&y[y_i0 * 1024 + y_i1 * 4],
-                            ts_select_i64(wins0, at0, best_at0));
                     }
                 }
-            }
-            for (int64_t y_i1 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
-                y_i1_end = ts_min_i64_s(256, (m + 3) / 4 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
-                {
-                    ts_u64 y_value_rf[1] = {{0}};
-                    ts_i64 y_rf[1] = {{0}};
+                for (int64_t y_i0 = ts_min_i64_s(256, m / 4 - (y_columns_i0 * 256)),
+                    y_i0_end = ts_min_i64_s(256,
+                    (m + 3) / 4 - (y_columns_i0 * 256)); y_i0 < y_i0_end; ++y_i0) {
                     {
-                        const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (y_i1 * 4), 4);
-                        if (active > 0) {
-                            y_value_rf[0] = ts_set_u64((uint64_t)0);
-                            y_rf[0] = ts_set_i64((int64_t)INT64_MAX);
-                        }
-                    }
-                    for (int64_t y_j1 = 0,
-                        y_j1_end = ts_min_i64_s(8, n - (y_j0 * 8)); y_j1 < y_j1_end; ++y_j1) {
+                        ts_u64 y_value_rf[1] = {{0}};
+                        ts_i64 y_columns_rf[1] = {{0}};
                         {
-                            const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (y_i1 * 4), 4);
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_columns_i0 * 1024) - (y_i0 * 4), 4);
+                            if (active > 0) {
+                                y_value_rf[0] = ts_set_u64((uint64_t)0);
+                                y_columns_rf[0] = ts_set_i64((int64_t)INT64_MAX);
+                            }
+                        }
+                        for (int64_t y_j1 = 0,
+                            y_j1_end = ts_min_i64_s(8, n - (y_j0 * 8)); y_j1 < y_j1_end; ++y_j1) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_columns_i0 * 1024) - (y_i0 * 4), 4);
+                                if (active > 0) {
+                                    {
+                                        const ts_u64 value0 =
+                                            ts_load_first_u64(&x[y_columns_i0 * 1024 + y_i0 * 4
+                                            + x_s1 * (y_j0 * 8 + y_j1)], active);
+                                        const ts_i64 at0 = ts_set_i64((y_j0 * 8 + y_j1));
+                                        const ts_u64 best0 = y_value_rf[0];
+                                        const ts_i64 best_at0 = y_columns_rf[0];
+                                        const ts_m64 wins0 =
+                                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0,
+                                            best0)), ts_eq_u64(best0, best0)),
+                                            ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                                        y_value_rf[0] = ts_select_u64(wins0, value0, best0);
+                                        y_columns_rf[0] = ts_select_i64(wins0, at0, best_at0);
+                                    }
+                                }
+                            }
+                        }
+                        {
+                            const int64_t active =
+                                ts_min_i64_s(m - (y_columns_i0 * 1024) - (y_i0 * 4), 4);
                             if (active > 0) {
                                 {
-                                    const ts_u64 value0 =
-                                        ts_load_first_u64(&x[y_i0 * 1024 + y_i1 * 4
-                                        + x_s1 * (y_j0 * 8 + y_j1)], active);
-                                    const ts_i64 at0 = ts_set_i64((y_j0 * 8 + y_j1));
-                                    const ts_u64 best0 = y_value_rf[0];
-                                    const ts_i64 best_at0 = y_rf[0];
+                                    const ts_u64 value0 = y_value_rf[0];
+                                    const ts_i64 at0 = y_columns_rf[0];
+                                    const ts_u64 best0 =
+                                        ts_load_first_u64(&y_value[y_columns_i0 * 1024 + y_i0 * 4],
+                                        active);
+                                    const ts_i64 best_at0 =
+                                        ts_load_first_i64(&y_columns[y_i0 * 4], active);
                                     const ts_m64 wins0 =
                                         ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0,
                                         best0)), ts_eq_u64(best0, best0)),
-                                        ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                                    y_value_rf[0] = ts_select_u64(wins0, value0, best0);
-                                    y_rf[0] = ts_select_i64(wins0, at0, best_at0);
+                                        ts_mand_m64(ts_mor_m64(ts_eq_u64(value0, best0),
+                                        ts_mand_m64(ts_ne_u64(value0, value0),
+                                        ts_ne_u64(best0, best0))), ts_lt_i64(at0, best_at0)));
+                                    ts_store_first_u64(&y_value[y_columns_i0 * 1024 + y_i0 * 4],
+                                        ts_select_u64(wins0, value0, best0), active);
+                                    ts_store_first_i64(&y_columns[y_i0 * 4],
+                                        ts_select_i64(wins0, at0, best_at0), active);
                                 }
                             }
                         }
                     }
-                    {
-                        const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (y_i1 * 4), 4);
-                        if (active > 0) {
-                            {
-                                const ts_u64 value0 = y_value_rf[0];
-                                const ts_i64 at0 = y_rf[0];
-                                const ts_u64 best0 =
-                                    ts_load_first_u64(&y_value[y_i0 * 1024 + y_i1 * 4], active);
-                                const ts_i64 best_at0 =
-                                    ts_load_first_i64(&y[y_i0 * 1024 + y_i1 * 4], active);
-                                const ts_m64 wins0 =
-                                    ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
-                                    ts_eq_u64(best0, best0)),
-                                    ts_mand_m64(ts_mor_m64(ts_eq_u64(value0, best0),
-                                    ts_mand_m64(ts_ne_u64(value0, value0),
-                                    ts_ne_u64(best0, best0))), ts_lt_i64(at0, best_at0)));
-                                ts_store_first_u64(&y_value[y_i0 * 1024 + y_i1 * 4],
-                                    ts_select_u64(wins0, value0, best0), active);
-                                ts_store_first_i64(&y[y_i0 * 1024 + y_i1 * 4],
-                                    ts_select_i64(wins0, at0, best_at0), active);
-                            }
-                        }
+                }
+            }
+            for (int64_t y_columns_i1 = 0,
+                y_columns_i1_end = ts_min_i64_s(256,
+                m / 4 - (y_columns_i0 * 256)); y_columns_i1 < y_columns_i1_end; ++y_columns_i1) {
+                ts_store_i64(&y[y_columns_i0 * 1024 + y_columns_i1 * 4],
+                    ts_load_i64(&y_columns[y_columns_i1 * 4]));
+            }
+            for (int64_t y_columns_i1 = ts_min_i64_s(256, m / 4 - (y_columns_i0 * 256)),
+                y_columns_i1_end = ts_min_i64_s(256,
+                (m + 3) / 4 - (y_columns_i0 * 256)); y_columns_i1 < y_columns_i1_end; ++y_columns_i1) {
+                {
+                    const int64_t active =
+                        ts_min_i64_s(m - (y_columns_i0 * 1024) - (y_columns_i1 * 4), 4);
+                    if (active > 0) {
+                        ts_store_first_i64(&y[y_columns_i0 * 1024 + y_columns_i1 * 4],
+                            ts_load_first_i64(&y_columns[y_columns_i1 * 4], active), active);
                     }
                 }
             }
@@ -1456,14 +1562,15 @@ static int ts_argmax_uint64_v3_1(const ts_call *call)
             return TS_NO_MEMORY;
         }
         {
-            const struct ts_argmax_uint64_v3_1_y_i0 env = {m, n, x, x_s1, y, ahead, y_value};
+            const struct ts_argmax_uint64_v3_1_y_columns_i0 env =
+                {m, n, x, x_s1, y, ahead, y_value};
             const int64_t grain = 1
-                + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 9
+                + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 15
                 + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 4)) * (1 + (ts_min_i64_s(8, n)) * 10
-                + 11) + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1
-                + (ts_min_i64_s(8, n)) * 10 + 11)));
+                + 9) + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1
+                + (ts_min_i64_s(8, n)) * 10 + 9)));
             const int status =
-                ts_parallel(ts_argmax_uint64_v3_1_y_i0, &env, 0, (m + 1023) / 1024, grain,
+                ts_parallel(ts_argmax_uint64_v3_1_y_columns_i0, &env, 0, (m + 1023) / 1024, grain,
                     call->threads);
             if (status != TS_OK) {
                 ts_workspace_release(y_value);

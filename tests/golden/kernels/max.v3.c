@@ -3,7 +3,7 @@
 #include "ts_simd.h"
 #include "ts_math.h"
 
-struct ts_max_float32_v3_0_y_max_i {
+struct ts_max_float32_v3_0_y_i {
     int64_t n;
     const float *x;
     int64_t x_s0;
@@ -11,15 +11,15 @@ struct ts_max_float32_v3_0_y_max_i {
     int64_t y_s0;
 };
 
-static int ts_max_float32_v3_0_y_max_i(const void *env, int64_t lower, int64_t upper)
+static int ts_max_float32_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_max_float32_v3_0_y_max_i *const self = env;
+    const struct ts_max_float32_v3_0_y_i *const self = env;
     const int64_t n = self->n;
     const float *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
     float *const restrict y = self->y;
     const int64_t y_s0 = self->y_s0;
-    for (int64_t y_max_i = lower; y_max_i < upper; ++y_max_i) {
+    for (int64_t y_i = lower; y_i < upper; ++y_i) {
         {
             _Alignas(64) float y_max[1];
             ts_f32 y_max_rf[4] = {{0}};
@@ -29,14 +29,13 @@ static int ts_max_float32_v3_0_y_max_i(const void *env, int64_t lower, int64_t u
             y_max_rf[3] = ts_set_f32((-__builtin_inff()));
             for (int64_t y_max_j_0 = 0,
                 y_max_j_0_end = n / 32; y_max_j_0 < y_max_j_0_end; ++y_max_j_0) {
-                y_max_rf[0] = ts_max_f32(y_max_rf[0],
-                    ts_load_f32(&x[x_s0 * y_max_i + y_max_j_0 * 32]));
+                y_max_rf[0] = ts_max_f32(y_max_rf[0], ts_load_f32(&x[x_s0 * y_i + y_max_j_0 * 32]));
                 y_max_rf[1] = ts_max_f32(y_max_rf[1],
-                    ts_load_f32(&x[x_s0 * y_max_i + y_max_j_0 * 32 + 8]));
+                    ts_load_f32(&x[x_s0 * y_i + y_max_j_0 * 32 + 8]));
                 y_max_rf[2] = ts_max_f32(y_max_rf[2],
-                    ts_load_f32(&x[x_s0 * y_max_i + y_max_j_0 * 32 + 16]));
+                    ts_load_f32(&x[x_s0 * y_i + y_max_j_0 * 32 + 16]));
                 y_max_rf[3] = ts_max_f32(y_max_rf[3],
-                    ts_load_f32(&x[x_s0 * y_max_i + y_max_j_0 * 32 + 24]));
+                    ts_load_f32(&x[x_s0 * y_i + y_max_j_0 * 32 + 24]));
             }
             for (int64_t y_max_j_0 = n / 32,
                 y_max_j_0_end = (n + 31) / 32; y_max_j_0 < y_max_j_0_end; ++y_max_j_0) {
@@ -45,7 +44,7 @@ static int ts_max_float32_v3_0_y_max_i(const void *env, int64_t lower, int64_t u
                     if (active > 0) {
                         y_max_rf[0] = ts_select_f32(ts_first_m32(active),
                             ts_max_f32(y_max_rf[0],
-                            ts_load_first_f32(&x[x_s0 * y_max_i + y_max_j_0 * 32], active)),
+                            ts_load_first_f32(&x[x_s0 * y_i + y_max_j_0 * 32], active)),
                             y_max_rf[0]);
                     }
                 }
@@ -55,7 +54,7 @@ static int ts_max_float32_v3_0_y_max_i(const void *env, int64_t lower, int64_t u
                     if (active > 0) {
                         y_max_rf[1] = ts_select_f32(ts_first_m32(active),
                             ts_max_f32(y_max_rf[1],
-                            ts_load_first_f32(&x[x_s0 * y_max_i + y_max_j_0 * 32 + 8], active)),
+                            ts_load_first_f32(&x[x_s0 * y_i + y_max_j_0 * 32 + 8], active)),
                             y_max_rf[1]);
                     }
                 }
@@ -65,7 +64,7 @@ static int ts_max_float32_v3_0_y_max_i(const void *env, int64_t lower, int64_t u
                     if (active > 0) {
                         y_max_rf[2] = ts_select_f32(ts_first_m32(active),
                             ts_max_f32(y_max_rf[2],
-                            ts_load_first_f32(&x[x_s0 * y_max_i + y_max_j_0 * 32 + 16], active)),
+                            ts_load_first_f32(&x[x_s0 * y_i + y_max_j_0 * 32 + 16], active)),
                             y_max_rf[2]);
                     }
                 }
@@ -74,7 +73,7 @@ static int ts_max_float32_v3_0_y_max_i(const void *env, int64_t lower, int64_t u
                     if (active > 0) {
                         y_max_rf[3] = ts_select_f32(ts_first_m32(active),
                             ts_max_f32(y_max_rf[3],
-                            ts_load_first_f32(&x[x_s0 * y_max_i + y_max_j_0 * 32 + 24], active)),
+                            ts_load_first_f32(&x[x_s0 * y_i + y_max_j_0 * 32 + 24], active)),
                             y_max_rf[3]);
                     }
                 }
@@ -84,7 +83,7 @@ static int ts_max_float32_v3_0_y_max_i(const void *env, int64_t lower, int64_t u
             y_max[0] = ts_max_f32_s(y_max[0], ts_reduce_max_f32(y_max_rf[1]));
             y_max[0] = ts_max_f32_s(y_max[0], ts_reduce_max_f32(y_max_rf[2]));
             y_max[0] = ts_max_f32_s(y_max[0], ts_reduce_max_f32(y_max_rf[3]));
-            y[y_s0 * y_max_i] = y_max[0];
+            y[y_s0 * y_i] = y_max[0];
         }
     }
     return TS_OK;
@@ -99,10 +98,10 @@ static int ts_max_float32_v3_0(const ts_call *call)
     float *const restrict y = call->data[1];
     const int64_t y_s0 = call->strides[2];
     {
-        const struct ts_max_float32_v3_0_y_max_i env = {n, x, x_s0, y, y_s0};
+        const struct ts_max_float32_v3_0_y_i env = {n, x, x_s0, y, y_s0};
         const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 19 + 15);
         const int status =
-            ts_parallel(ts_max_float32_v3_0_y_max_i, &env, 0, m, grain, call->threads);
+            ts_parallel(ts_max_float32_v3_0_y_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -112,11 +111,11 @@ static int ts_max_float32_v3_0(const ts_call *call)
 
 static bool ts_max_float32_v3_0_when(const ts_call *call)
 {
-    const int64_t n = call->dims[1];
-    return (n >= 0);
+    const int64_t m = call->dims[0];
+    return (m >= 0);
 }
 
-struct ts_max_float32_v3_1_y_max_i0 {
+struct ts_max_float32_v3_1_y_i0 {
     int64_t m;
     int64_t n;
     const float *x;
@@ -125,67 +124,66 @@ struct ts_max_float32_v3_1_y_max_i0 {
     int64_t ahead;
 };
 
-static int ts_max_float32_v3_1_y_max_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_max_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_max_float32_v3_1_y_max_i0 *const self = env;
+    const struct ts_max_float32_v3_1_y_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const float *const restrict x = self->x;
     const int64_t x_s1 = self->x_s1;
     float *const restrict y = self->y;
     const int64_t ahead = self->ahead;
-    for (int64_t y_max_i0 = lower; y_max_i0 < upper; ++y_max_i0) {
+    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
         {
             _Alignas(64) float y_max[2048];
-            for (int64_t y_max_init_i1 = 0,
-                y_max_init_i1_end = ts_min_i64_s(256,
-                m / 8 - (y_max_i0 * 256)); y_max_init_i1 < y_max_init_i1_end; ++y_max_init_i1) {
-                ts_store_f32(&y_max[y_max_init_i1 * 8], ts_set_f32((-__builtin_inff())));
+            for (int64_t y_max_init_i0 = 0,
+                y_max_init_i0_end = ts_min_i64_s(256,
+                m / 8 - (y_i0 * 256)); y_max_init_i0 < y_max_init_i0_end; ++y_max_init_i0) {
+                ts_store_f32(&y_max[y_max_init_i0 * 8], ts_set_f32((-__builtin_inff())));
             }
-            for (int64_t y_max_init_i1 = ts_min_i64_s(256, m / 8 - (y_max_i0 * 256)),
-                y_max_init_i1_end = ts_min_i64_s(256,
-                (m + 7) / 8 - (y_max_i0 * 256)); y_max_init_i1 < y_max_init_i1_end; ++y_max_init_i1) {
+            for (int64_t y_max_init_i0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                y_max_init_i0_end = ts_min_i64_s(256,
+                (m + 7) / 8 - (y_i0 * 256)); y_max_init_i0 < y_max_init_i0_end; ++y_max_init_i0) {
                 {
-                    const int64_t active =
-                        ts_min_i64_s(m - (y_max_i0 * 2048) - (y_max_init_i1 * 8), 8);
+                    const int64_t active = ts_min_i64_s(m - (y_i0 * 2048) - (y_max_init_i0 * 8), 8);
                     if (active > 0) {
-                        ts_store_first_f32(&y_max[y_max_init_i1 * 8],
+                        ts_store_first_f32(&y_max[y_max_init_i0 * 8],
                             ts_set_f32((-__builtin_inff())), active);
                     }
                 }
             }
             for (int64_t y_max_j0 = 0,
                 y_max_j0_end = (n + 7) / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
-                for (int64_t y_max_i1 = 0,
-                    y_max_i1_end = ts_min_i64_s(256,
-                    m / 8 - (y_max_i0 * 256)); y_max_i1 < y_max_i1_end; ++y_max_i1) {
+                for (int64_t y_max_i0 = 0,
+                    y_max_i0_end = ts_min_i64_s(256,
+                    m / 8 - (y_i0 * 256)); y_max_i0 < y_max_i0_end; ++y_max_i0) {
                     {
-                        ts_f32 part[1] = {{0}};
-                        part[0] = ts_set_f32((-__builtin_inff()));
+                        ts_f32 y_max_rf[1] = {{0}};
+                        y_max_rf[0] = ts_set_f32((-__builtin_inff()));
                         for (int64_t y_max_j1 = 0,
                             y_max_j1_end = ts_min_i64_s(8,
                             n - (y_max_j0 * 8)); y_max_j1 < y_max_j1_end; ++y_max_j1) {
                             __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(float) * (uintptr_t)(y_max_i0 * 2048 + y_max_i1 * 8
+                                + sizeof(float) * (uintptr_t)(y_i0 * 2048 + y_max_i0 * 8
                                 + x_s1 * (y_max_j0 * 8 + y_max_j1) + ahead * (8 * x_s1))), 0, 2);
-                            part[0] = ts_max_f32(part[0],
-                                ts_load_f32(&x[y_max_i0 * 2048 + y_max_i1 * 8
+                            y_max_rf[0] = ts_max_f32(y_max_rf[0],
+                                ts_load_f32(&x[y_i0 * 2048 + y_max_i0 * 8
                                 + x_s1 * (y_max_j0 * 8 + y_max_j1)]));
                         }
-                        ts_store_f32(&y_max[y_max_i1 * 8],
-                            ts_max_f32(ts_load_f32(&y_max[y_max_i1 * 8]), part[0]));
+                        ts_store_f32(&y_max[y_max_i0 * 8],
+                            ts_max_f32(ts_load_f32(&y_max[y_max_i0 * 8]), y_max_rf[0]));
                     }
                 }
-                for (int64_t y_max_i1 = ts_min_i64_s(256, m / 8 - (y_max_i0 * 256)),
-                    y_max_i1_end = ts_min_i64_s(256,
-                    (m + 7) / 8 - (y_max_i0 * 256)); y_max_i1 < y_max_i1_end; ++y_max_i1) {
+                for (int64_t y_max_i0 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                    y_max_i0_end = ts_min_i64_s(256,
+                    (m + 7) / 8 - (y_i0 * 256)); y_max_i0 < y_max_i0_end; ++y_max_i0) {
                     {
-                        ts_f32 part[1] = {{0}};
+                        ts_f32 y_max_rf[1] = {{0}};
                         {
                             const int64_t active =
-                                ts_min_i64_s(m - (y_max_i0 * 2048) - (y_max_i1 * 8), 8);
+                                ts_min_i64_s(m - (y_i0 * 2048) - (y_max_i0 * 8), 8);
                             if (active > 0) {
-                                part[0] = ts_set_f32((-__builtin_inff()));
+                                y_max_rf[0] = ts_set_f32((-__builtin_inff()));
                             }
                         }
                         for (int64_t y_max_j1 = 0,
@@ -193,39 +191,37 @@ static int ts_max_float32_v3_1_y_max_i0(const void *env, int64_t lower, int64_t 
                             n - (y_max_j0 * 8)); y_max_j1 < y_max_j1_end; ++y_max_j1) {
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(m - (y_max_i0 * 2048) - (y_max_i1 * 8), 8);
+                                    ts_min_i64_s(m - (y_i0 * 2048) - (y_max_i0 * 8), 8);
                                 if (active > 0) {
-                                    part[0] = ts_max_f32(part[0],
-                                        ts_load_first_f32(&x[y_max_i0 * 2048 + y_max_i1 * 8
+                                    y_max_rf[0] = ts_max_f32(y_max_rf[0],
+                                        ts_load_first_f32(&x[y_i0 * 2048 + y_max_i0 * 8
                                         + x_s1 * (y_max_j0 * 8 + y_max_j1)], active));
                                 }
                             }
                         }
                         {
                             const int64_t active =
-                                ts_min_i64_s(m - (y_max_i0 * 2048) - (y_max_i1 * 8), 8);
+                                ts_min_i64_s(m - (y_i0 * 2048) - (y_max_i0 * 8), 8);
                             if (active > 0) {
-                                ts_store_first_f32(&y_max[y_max_i1 * 8],
-                                    ts_max_f32(ts_load_first_f32(&y_max[y_max_i1 * 8], active),
-                                    part[0]), active);
+                                ts_store_first_f32(&y_max[y_max_i0 * 8],
+                                    ts_max_f32(ts_load_first_f32(&y_max[y_max_i0 * 8], active),
+                                    y_max_rf[0]), active);
                             }
                         }
                     }
                 }
             }
-            for (int64_t y_i_0 = 0,
-                y_i_0_end = ts_min_i64_s(256,
-                m / 8 - (y_max_i0 * 256)); y_i_0 < y_i_0_end; ++y_i_0) {
-                ts_store_f32(&y[y_max_i0 * 2048 + y_i_0 * 8], ts_load_f32(&y_max[y_i_0 * 8]));
+            for (int64_t y_i1 = 0,
+                y_i1_end = ts_min_i64_s(256, m / 8 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
+                ts_store_f32(&y[y_i0 * 2048 + y_i1 * 8], ts_load_f32(&y_max[y_i1 * 8]));
             }
-            for (int64_t y_i_0 = ts_min_i64_s(256, m / 8 - (y_max_i0 * 256)),
-                y_i_0_end = ts_min_i64_s(256,
-                (m + 7) / 8 - (y_max_i0 * 256)); y_i_0 < y_i_0_end; ++y_i_0) {
+            for (int64_t y_i1 = ts_min_i64_s(256, m / 8 - (y_i0 * 256)),
+                y_i1_end = ts_min_i64_s(256, (m + 7) / 8 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
                 {
-                    const int64_t active = ts_min_i64_s(m - (y_max_i0 * 2048) - (y_i_0 * 8), 8);
+                    const int64_t active = ts_min_i64_s(m - (y_i0 * 2048) - (y_i1 * 8), 8);
                     if (active > 0) {
-                        ts_store_first_f32(&y[y_max_i0 * 2048 + y_i_0 * 8],
-                            ts_load_first_f32(&y_max[y_i_0 * 8], active), active);
+                        ts_store_first_f32(&y[y_i0 * 2048 + y_i1 * 8],
+                            ts_load_first_f32(&y_max[y_i1 * 8], active), active);
                     }
                 }
             }
@@ -244,15 +240,14 @@ static int ts_max_float32_v3_1(const ts_call *call)
     const double moved = 4.0 * (double)(m) * (double)(n) + 4.0 * (double)(m);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_max_float32_v3_1_y_max_i0 env = {m, n, x, x_s1, y, ahead};
+        const struct ts_max_float32_v3_1_y_i0 env = {m, n, x, x_s1, y, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 7) / 8)) * 11
             + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 8)) * (1 + (ts_min_i64_s(8, n)) * 8 + 4)
             + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * (1
             + (ts_min_i64_s(8, n)) * 8 + 4)));
         const int status =
-            ts_parallel(ts_max_float32_v3_1_y_max_i0, &env, 0, (m + 2047) / 2048, grain,
-                call->threads);
+            ts_parallel(ts_max_float32_v3_1_y_i0, &env, 0, (m + 2047) / 2048, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -266,7 +261,7 @@ const ts_variant ts_max_float32_v3[2] = {
     {ts_max_float32_v3_1, NULL, UINT64_C(5), "1"},
 };
 
-struct ts_max_float64_v3_0_y_max_i {
+struct ts_max_float64_v3_0_y_i {
     int64_t n;
     const double *x;
     int64_t x_s0;
@@ -274,15 +269,15 @@ struct ts_max_float64_v3_0_y_max_i {
     int64_t y_s0;
 };
 
-static int ts_max_float64_v3_0_y_max_i(const void *env, int64_t lower, int64_t upper)
+static int ts_max_float64_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_max_float64_v3_0_y_max_i *const self = env;
+    const struct ts_max_float64_v3_0_y_i *const self = env;
     const int64_t n = self->n;
     const double *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
     double *const restrict y = self->y;
     const int64_t y_s0 = self->y_s0;
-    for (int64_t y_max_i = lower; y_max_i < upper; ++y_max_i) {
+    for (int64_t y_i = lower; y_i < upper; ++y_i) {
         {
             _Alignas(64) double y_max[1];
             ts_f64 y_max_rf[4] = {{0}};
@@ -292,14 +287,13 @@ static int ts_max_float64_v3_0_y_max_i(const void *env, int64_t lower, int64_t u
             y_max_rf[3] = ts_set_f64((-__builtin_inf()));
             for (int64_t y_max_j_0 = 0,
                 y_max_j_0_end = n / 16; y_max_j_0 < y_max_j_0_end; ++y_max_j_0) {
-                y_max_rf[0] = ts_max_f64(y_max_rf[0],
-                    ts_load_f64(&x[x_s0 * y_max_i + y_max_j_0 * 16]));
+                y_max_rf[0] = ts_max_f64(y_max_rf[0], ts_load_f64(&x[x_s0 * y_i + y_max_j_0 * 16]));
                 y_max_rf[1] = ts_max_f64(y_max_rf[1],
-                    ts_load_f64(&x[x_s0 * y_max_i + y_max_j_0 * 16 + 4]));
+                    ts_load_f64(&x[x_s0 * y_i + y_max_j_0 * 16 + 4]));
                 y_max_rf[2] = ts_max_f64(y_max_rf[2],
-                    ts_load_f64(&x[x_s0 * y_max_i + y_max_j_0 * 16 + 8]));
+                    ts_load_f64(&x[x_s0 * y_i + y_max_j_0 * 16 + 8]));
                 y_max_rf[3] = ts_max_f64(y_max_rf[3],
-                    ts_load_f64(&x[x_s0 * y_max_i + y_max_j_0 * 16 + 12]));
+                    ts_load_f64(&x[x_s0 * y_i + y_max_j_0 * 16 + 12]));
             }
             for (int64_t y_max_j_0 = n / 16,
                 y_max_j_0_end = (n + 15) / 16; y_max_j_0 < y_max_j_0_end; ++y_max_j_0) {
@@ -308,7 +302,7 @@ static int ts_max_float64_v3_0_y_max_i(const void *env, int64_t lower, int64_t u
                     if (active > 0) {
                         y_max_rf[0] = ts_select_f64(ts_first_m64(active),
                             ts_max_f64(y_max_rf[0],
-                            ts_load_first_f64(&x[x_s0 * y_max_i + y_max_j_0 * 16], active)),
+                            ts_load_first_f64(&x[x_s0 * y_i + y_max_j_0 * 16], active)),
                             y_max_rf[0]);
                     }
                 }
@@ -318,7 +312,7 @@ static int ts_max_float64_v3_0_y_max_i(const void *env, int64_t lower, int64_t u
                     if (active > 0) {
                         y_max_rf[1] = ts_select_f64(ts_first_m64(active),
                             ts_max_f64(y_max_rf[1],
-                            ts_load_first_f64(&x[x_s0 * y_max_i + y_max_j_0 * 16 + 4], active)),
+                            ts_load_first_f64(&x[x_s0 * y_i + y_max_j_0 * 16 + 4], active)),
                             y_max_rf[1]);
                     }
                 }
@@ -328,7 +322,7 @@ static int ts_max_float64_v3_0_y_max_i(const void *env, int64_t lower, int64_t u
                     if (active > 0) {
                         y_max_rf[2] = ts_select_f64(ts_first_m64(active),
                             ts_max_f64(y_max_rf[2],
-                            ts_load_first_f64(&x[x_s0 * y_max_i + y_max_j_0 * 16 + 8], active)),
+                            ts_load_first_f64(&x[x_s0 * y_i + y_max_j_0 * 16 + 8], active)),
                             y_max_rf[2]);
                     }
                 }
@@ -337,7 +331,7 @@ static int ts_max_float64_v3_0_y_max_i(const void *env, int64_t lower, int64_t u
                     if (active > 0) {
                         y_max_rf[3] = ts_select_f64(ts_first_m64(active),
                             ts_max_f64(y_max_rf[3],
-                            ts_load_first_f64(&x[x_s0 * y_max_i + y_max_j_0 * 16 + 12], active)),
+                            ts_load_first_f64(&x[x_s0 * y_i + y_max_j_0 * 16 + 12], active)),
                             y_max_rf[3]);
                     }
                 }
@@ -347,7 +341,7 @@ static int ts_max_float64_v3_0_y_max_i(const void *env, int64_t lower, int64_t u
             y_max[0] = ts_max_f64_s(y_max[0], ts_reduce_max_f64(y_max_rf[1]));
             y_max[0] = ts_max_f64_s(y_max[0], ts_reduce_max_f64(y_max_rf[2]));
             y_max[0] = ts_max_f64_s(y_max[0], ts_reduce_max_f64(y_max_rf[3]));
-            y[y_s0 * y_max_i] = y_max[0];
+            y[y_s0 * y_i] = y_max[0];
         }
     }
     return TS_OK;
@@ -362,10 +356,10 @@ static int ts_max_float64_v3_0(const ts_call *call)
     double *const restrict y = call->data[1];
     const int64_t y_s0 = call->strides[2];
     {
-        const struct ts_max_float64_v3_0_y_max_i env = {n, x, x_s0, y, y_s0};
+        const struct ts_max_float64_v3_0_y_i env = {n, x, x_s0, y, y_s0};
         const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 19 + 15);
         const int status =
-            ts_parallel(ts_max_float64_v3_0_y_max_i, &env, 0, m, grain, call->threads);
+            ts_parallel(ts_max_float64_v3_0_y_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -375,11 +369,11 @@ static int ts_max_float64_v3_0(const ts_call *call)
 
 static bool ts_max_float64_v3_0_when(const ts_call *call)
 {
-    const int64_t n = call->dims[1];
-    return (n >= 0);
+    const int64_t m = call->dims[0];
+    return (m >= 0);
 }
 
-struct ts_max_float64_v3_1_y_max_i0 {
+struct ts_max_float64_v3_1_y_i0 {
     int64_t m;
     int64_t n;
     const double *x;
@@ -388,67 +382,66 @@ struct ts_max_float64_v3_1_y_max_i0 {
     int64_t ahead;
 };
 
-static int ts_max_float64_v3_1_y_max_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_max_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_max_float64_v3_1_y_max_i0 *const self = env;
+    const struct ts_max_float64_v3_1_y_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const double *const restrict x = self->x;
     const int64_t x_s1 = self->x_s1;
     double *const restrict y = self->y;
     const int64_t ahead = self->ahead;
-    for (int64_t y_max_i0 = lower; y_max_i0 < upper; ++y_max_i0) {
+    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
         {
             _Alignas(64) double y_max[1024];
-            for (int64_t y_max_init_i1 = 0,
-                y_max_init_i1_end = ts_min_i64_s(256,
-                m / 4 - (y_max_i0 * 256)); y_max_init_i1 < y_max_init_i1_end; ++y_max_init_i1) {
-                ts_store_f64(&y_max[y_max_init_i1 * 4], ts_set_f64((-__builtin_inf())));
+            for (int64_t y_max_init_i0 = 0,
+                y_max_init_i0_end = ts_min_i64_s(256,
+                m / 4 - (y_i0 * 256)); y_max_init_i0 < y_max_init_i0_end; ++y_max_init_i0) {
+                ts_store_f64(&y_max[y_max_init_i0 * 4], ts_set_f64((-__builtin_inf())));
             }
-            for (int64_t y_max_init_i1 = ts_min_i64_s(256, m / 4 - (y_max_i0 * 256)),
-                y_max_init_i1_end = ts_min_i64_s(256,
-                (m + 3) / 4 - (y_max_i0 * 256)); y_max_init_i1 < y_max_init_i1_end; ++y_max_init_i1) {
+            for (int64_t y_max_init_i0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                y_max_init_i0_end = ts_min_i64_s(256,
+                (m + 3) / 4 - (y_i0 * 256)); y_max_init_i0 < y_max_init_i0_end; ++y_max_init_i0) {
                 {
-                    const int64_t active =
-                        ts_min_i64_s(m - (y_max_i0 * 1024) - (y_max_init_i1 * 4), 4);
+                    const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (y_max_init_i0 * 4), 4);
                     if (active > 0) {
-                        ts_store_first_f64(&y_max[y_max_init_i1 * 4],
+                        ts_store_first_f64(&y_max[y_max_init_i0 * 4],
                             ts_set_f64((-__builtin_inf())), active);
                     }
                 }
             }
             for (int64_t y_max_j0 = 0,
                 y_max_j0_end = (n + 7) / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
-                for (int64_t y_max_i1 = 0,
-                    y_max_i1_end = ts_min_i64_s(256,
-                    m / 4 - (y_max_i0 * 256)); y_max_i1 < y_max_i1_end; ++y_max_i1) {
+                for (int64_t y_max_i0 = 0,
+                    y_max_i0_end = ts_min_i64_s(256,
+                    m / 4 - (y_i0 * 256)); y_max_i0 < y_max_i0_end; ++y_max_i0) {
                     {
-                        ts_f64 part[1] = {{0}};
-                        part[0] = ts_set_f64((-__builtin_inf()));
+                        ts_f64 y_max_rf[1] = {{0}};
+                        y_max_rf[0] = ts_set_f64((-__builtin_inf()));
                         for (int64_t y_max_j1 = 0,
                             y_max_j1_end = ts_min_i64_s(8,
                             n - (y_max_j0 * 8)); y_max_j1 < y_max_j1_end; ++y_max_j1) {
                             __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(double) * (uintptr_t)(y_max_i0 * 1024 + y_max_i1 * 4
+                                + sizeof(double) * (uintptr_t)(y_i0 * 1024 + y_max_i0 * 4
                                 + x_s1 * (y_max_j0 * 8 + y_max_j1) + ahead * (8 * x_s1))), 0, 2);
-                            part[0] = ts_max_f64(part[0],
-                                ts_load_f64(&x[y_max_i0 * 1024 + y_max_i1 * 4
+                            y_max_rf[0] = ts_max_f64(y_max_rf[0],
+                                ts_load_f64(&x[y_i0 * 1024 + y_max_i0 * 4
                                 + x_s1 * (y_max_j0 * 8 + y_max_j1)]));
                         }
-                        ts_store_f64(&y_max[y_max_i1 * 4],
-                            ts_max_f64(ts_load_f64(&y_max[y_max_i1 * 4]), part[0]));
+                        ts_store_f64(&y_max[y_max_i0 * 4],
+                            ts_max_f64(ts_load_f64(&y_max[y_max_i0 * 4]), y_max_rf[0]));
                     }
                 }
-                for (int64_t y_max_i1 = ts_min_i64_s(256, m / 4 - (y_max_i0 * 256)),
-                    y_max_i1_end = ts_min_i64_s(256,
-                    (m + 3) / 4 - (y_max_i0 * 256)); y_max_i1 < y_max_i1_end; ++y_max_i1) {
+                for (int64_t y_max_i0 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                    y_max_i0_end = ts_min_i64_s(256,
+                    (m + 3) / 4 - (y_i0 * 256)); y_max_i0 < y_max_i0_end; ++y_max_i0) {
                     {
-                        ts_f64 part[1] = {{0}};
+                        ts_f64 y_max_rf[1] = {{0}};
                         {
                             const int64_t active =
-                                ts_min_i64_s(m - (y_max_i0 * 1024) - (y_max_i1 * 4), 4);
+                                ts_min_i64_s(m - (y_i0 * 1024) - (y_max_i0 * 4), 4);
                             if (active > 0) {
-                                part[0] = ts_set_f64((-__builtin_inf()));
+                                y_max_rf[0] = ts_set_f64((-__builtin_inf()));
                             }
                         }
                         for (int64_t y_max_j1 = 0,
@@ -456,39 +449,37 @@ static int ts_max_float64_v3_1_y_max_i0(const void *env, int64_t lower, int64_t 
                             n - (y_max_j0 * 8)); y_max_j1 < y_max_j1_end; ++y_max_j1) {
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(m - (y_max_i0 * 1024) - (y_max_i1 * 4), 4);
+                                    ts_min_i64_s(m - (y_i0 * 1024) - (y_max_i0 * 4), 4);
                                 if (active > 0) {
-                                    part[0] = ts_max_f64(part[0],
-                                        ts_load_first_f64(&x[y_max_i0 * 1024 + y_max_i1 * 4
+                                    y_max_rf[0] = ts_max_f64(y_max_rf[0],
+                                        ts_load_first_f64(&x[y_i0 * 1024 + y_max_i0 * 4
                                         + x_s1 * (y_max_j0 * 8 + y_max_j1)], active));
                                 }
                             }
                         }
                         {
                             const int64_t active =
-                                ts_min_i64_s(m - (y_max_i0 * 1024) - (y_max_i1 * 4), 4);
+                                ts_min_i64_s(m - (y_i0 * 1024) - (y_max_i0 * 4), 4);
                             if (active > 0) {
-                                ts_store_first_f64(&y_max[y_max_i1 * 4],
-                                    ts_max_f64(ts_load_first_f64(&y_max[y_max_i1 * 4], active),
-                                    part[0]), active);
+                                ts_store_first_f64(&y_max[y_max_i0 * 4],
+                                    ts_max_f64(ts_load_first_f64(&y_max[y_max_i0 * 4], active),
+                                    y_max_rf[0]), active);
                             }
                         }
                     }
                 }
             }
-            for (int64_t y_i_0 = 0,
-                y_i_0_end = ts_min_i64_s(256,
-                m / 4 - (y_max_i0 * 256)); y_i_0 < y_i_0_end; ++y_i_0) {
-                ts_store_f64(&y[y_max_i0 * 1024 + y_i_0 * 4], ts_load_f64(&y_max[y_i_0 * 4]));
+            for (int64_t y_i1 = 0,
+                y_i1_end = ts_min_i64_s(256, m / 4 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
+                ts_store_f64(&y[y_i0 * 1024 + y_i1 * 4], ts_load_f64(&y_max[y_i1 * 4]));
             }
-            for (int64_t y_i_0 = ts_min_i64_s(256, m / 4 - (y_max_i0 * 256)),
-                y_i_0_end = ts_min_i64_s(256,
-                (m + 3) / 4 - (y_max_i0 * 256)); y_i_0 < y_i_0_end; ++y_i_0) {
+            for (int64_t y_i1 = ts_min_i64_s(256, m / 4 - (y_i0 * 256)),
+                y_i1_end = ts_min_i64_s(256, (m + 3) / 4 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
                 {
-                    const int64_t active = ts_min_i64_s(m - (y_max_i0 * 1024) - (y_i_0 * 4), 4);
+                    const int64_t active = ts_min_i64_s(m - (y_i0 * 1024) - (y_i1 * 4), 4);
                     if (active > 0) {
-                        ts_store_first_f64(&y[y_max_i0 * 1024 + y_i_0 * 4],
-                            ts_load_first_f64(&y_max[y_i_0 * 4], active), active);
+                        ts_store_first_f64(&y[y_i0 * 1024 + y_i1 * 4],
+                            ts_load_first_f64(&y_max[y_i1 * 4], active), active);
                     }
                 }
             }
@@ -507,15 +498,14 @@ static int ts_max_float64_v3_1(const ts_call *call)
     const double moved = 8.0 * (double)(m) * (double)(n) + 8.0 * (double)(m);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_max_float64_v3_1_y_max_i0 env = {m, n, x, x_s1, y, ahead};
+        const struct ts_max_float64_v3_1_y_i0 env = {m, n, x, x_s1, y, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 11
             + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 4)) * (1 + (ts_min_i64_s(8, n)) * 8 + 4)
             + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1
             + (ts_min_i64_s(8, n)) * 8 + 4)));
         const int status =
-            ts_parallel(ts_max_float64_v3_1_y_max_i0, &env, 0, (m + 1023) / 1024, grain,
-                call->threads);
+            ts_parallel(ts_max_float64_v3_1_y_i0, &env, 0, (m + 1023) / 1024, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -529,7 +519,7 @@ const ts_variant ts_max_float64_v3[2] = {
     {ts_max_float64_v3_1, NULL, UINT64_C(5), "1"},
 };
 
-struct ts_max_int8_v3_0_y_max_i {
+struct ts_max_int8_v3_0_y_i {
     int64_t n;
     const int8_t *x;
     int64_t x_s0;
@@ -537,15 +527,15 @@ struct ts_max_int8_v3_0_y_max_i {
     int64_t y_s0;
 };
 
-static int ts_max_int8_v3_0_y_max_i(const void *env, int64_t lower, int64_t upper)
+static int ts_max_int8_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_max_int8_v3_0_y_max_i *const self = env;
+    const struct ts_max_int8_v3_0_y_i *const self = env;
     const int64_t n = self->n;
     const int8_t *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
     int8_t *const restrict y = self->y;
     const int64_t y_s0 = self->y_s0;
-    for (int64_t y_max_i = lower; y_max_i < upper; ++y_max_i) {
+    for (int64_t y_i = lower; y_i < upper; ++y_i) {
         {
             _Alignas(64) int8_t y_max[1];
             ts_i8 y_max_rf[4] = {{0}};
@@ -555,14 +545,13 @@ static int ts_max_int8_v3_0_y_max_i(const void *env, int64_t lower, int64_t uppe
             y_max_rf[3] = ts_set_i8((int8_t)INT8_MIN);
             for (int64_t y_max_j_0 = 0,
                 y_max_j_0_end = n / 128; y_max_j_0 < y_max_j_0_end; ++y_max_j_0) {
-                y_max_rf[0] = ts_max_i8(y_max_rf[0],
-                    ts_load_i8(&x[x_s0 * y_max_i + y_max_j_0 * 128]));
+                y_max_rf[0] = ts_max_i8(y_max_rf[0], ts_load_i8(&x[x_s0 * y_i + y_max_j_0 * 128]));
                 y_max_rf[1] = ts_max_i8(y_max_rf[1],
-                    ts_load_i8(&x[x_s0 * y_max_i + y_max_j_0 * 128 + 32]));
+                    ts_load_i8(&x[x_s0 * y_i + y_max_j_0 * 128 + 32]));
                 y_max_rf[2] = ts_max_i8(y_max_rf[2],
-                    ts_load_i8(&x[x_s0 * y_max_i + y_max_j_0 * 128 + 64]));
+                    ts_load_i8(&x[x_s0 * y_i + y_max_j_0 * 128 + 64]));
                 y_max_rf[3] = ts_max_i8(y_max_rf[3],
-                    ts_load_i8(&x[x_s0 * y_max_i + y_max_j_0 * 128 + 96]));
+                    ts_load_i8(&x[x_s0 * y_i + y_max_j_0 * 128 + 96]));
             }
             for (int64_t y_max_j_0 = n / 128,
                 y_max_j_0_end = (n + 127) / 128; y_max_j_0 < y_max_j_0_end; ++y_max_j_0) {
@@ -571,7 +560,7 @@ static int ts_max_int8_v3_0_y_max_i(const void *env, int64_t lower, int64_t uppe
                     if (active > 0) {
                         y_max_rf[0] = ts_select_i8(ts_first_m8(active),
                             ts_max_i8(y_max_rf[0],
-                            ts_load_first_i8(&x[x_s0 * y_max_i + y_max_j_0 * 128], active)),
+                            ts_load_first_i8(&x[x_s0 * y_i + y_max_j_0 * 128], active)),
                             y_max_rf[0]);
                     }
                 }
@@ -581,7 +570,7 @@ static int ts_max_int8_v3_0_y_max_i(const void *env, int64_t lower, int64_t uppe
                     if (active > 0) {
                         y_max_rf[1] = ts_select_i8(ts_first_m8(active),
                             ts_max_i8(y_max_rf[1],
-                            ts_load_first_i8(&x[x_s0 * y_max_i + y_max_j_0 * 128 + 32], active)),
+                            ts_load_first_i8(&x[x_s0 * y_i + y_max_j_0 * 128 + 32], active)),
                             y_max_rf[1]);
                     }
                 }
@@ -591,7 +580,7 @@ static int ts_max_int8_v3_0_y_max_i(const void *env, int64_t lower, int64_t uppe
                     if (active > 0) {
                         y_max_rf[2] = ts_select_i8(ts_first_m8(active),
                             ts_max_i8(y_max_rf[2],
-                            ts_load_first_i8(&x[x_s0 * y_max_i + y_max_j_0 * 128 + 64], active)),
+                            ts_load_first_i8(&x[x_s0 * y_i + y_max_j_0 * 128 + 64], active)),
                             y_max_rf[2]);
                     }
                 }
@@ -600,7 +589,7 @@ static int ts_max_int8_v3_0_y_max_i(const void *env, int64_t lower, int64_t uppe
                     if (active > 0) {
                         y_max_rf[3] = ts_select_i8(ts_first_m8(active),
                             ts_max_i8(y_max_rf[3],
-                            ts_load_first_i8(&x[x_s0 * y_max_i + y_max_j_0 * 128 + 96], active)),
+                            ts_load_first_i8(&x[x_s0 * y_i + y_max_j_0 * 128 + 96], active)),
                             y_max_rf[3]);
                     }
                 }
@@ -610,7 +599,7 @@ static int ts_max_int8_v3_0_y_max_i(const void *env, int64_t lower, int64_t uppe
             y_max[0] = ts_max_i8_s(y_max[0], ts_reduce_max_i8(y_max_rf[1]));
             y_max[0] = ts_max_i8_s(y_max[0], ts_reduce_max_i8(y_max_rf[2]));
             y_max[0] = ts_max_i8_s(y_max[0], ts_reduce_max_i8(y_max_rf[3]));
-            y[y_s0 * y_max_i] = y_max[0];
+            y[y_s0 * y_i] = y_max[0];
         }
     }
     return TS_OK;
@@ -625,10 +614,10 @@ static int ts_max_int8_v3_0(const ts_call *call)
     int8_t *const restrict y = call->data[1];
     const int64_t y_s0 = call->strides[2];
     {
-        const struct ts_max_int8_v3_0_y_max_i env = {n, x, x_s0, y, y_s0};
+        const struct ts_max_int8_v3_0_y_i env = {n, x, x_s0, y, y_s0};
         const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 127) / 128) * 19 + 15);
         const int status =
-            ts_parallel(ts_max_int8_v3_0_y_max_i, &env, 0, m, grain, call->threads);
+            ts_parallel(ts_max_int8_v3_0_y_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -638,11 +627,11 @@ static int ts_max_int8_v3_0(const ts_call *call)
 
 static bool ts_max_int8_v3_0_when(const ts_call *call)
 {
-    const int64_t n = call->dims[1];
-    return (n >= 0);
+    const int64_t m = call->dims[0];
+    return (m >= 0);
 }
 
-struct ts_max_int8_v3_1_y_max_i0 {
+struct ts_max_int8_v3_1_y_i0 {
     int64_t m;
     int64_t n;
     const int8_t *x;
@@ -651,67 +640,67 @@ struct ts_max_int8_v3_1_y_max_i0 {
     int64_t ahead;
 };
 
-static int ts_max_int8_v3_1_y_max_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_max_int8_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_max_int8_v3_1_y_max_i0 *const self = env;
+    const struct ts_max_int8_v3_1_y_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const int8_t *const restrict x = self->x;
     const int64_t x_s1 = self->x_s1;
     int8_t *const restrict y = self->y;
     const int64_t ahead = self->ahead;
-    for (int64_t y_max_i0 = lower; y_max_i0 < upper; ++y_max_i0) {
+    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
         {
             _Alignas(64) int8_t y_max[8192];
-            for (int64_t y_max_init_i1 = 0,
-                y_max_init_i1_end = ts_min_i64_s(256,
-                m / 32 - (y_max_i0 * 256)); y_max_init_i1 < y_max_init_i1_end; ++y_max_init_i1) {
-                ts_store_i8(&y_max[y_max_init_i1 * 32], ts_set_i8((int8_t)INT8_MIN));
+            for (int64_t y_max_init_i0 = 0,
+                y_max_init_i0_end = ts_min_i64_s(256,
+                m / 32 - (y_i0 * 256)); y_max_init_i0 < y_max_init_i0_end; ++y_max_init_i0) {
+                ts_store_i8(&y_max[y_max_init_i0 * 32], ts_set_i8((int8_t)INT8_MIN));
             }
-            for (int64_t y_max_init_i1 = ts_min_i64_s(256, m / 32 - (y_max_i0 * 256)),
-                y_max_init_i1_end = ts_min_i64_s(256,
-                (m + 31) / 32 - (y_max_i0 * 256)); y_max_init_i1 < y_max_init_i1_end; ++y_max_init_i1) {
+            for (int64_t y_max_init_i0 = ts_min_i64_s(256, m / 32 - (y_i0 * 256)),
+                y_max_init_i0_end = ts_min_i64_s(256,
+                (m + 31) / 32 - (y_i0 * 256)); y_max_init_i0 < y_max_init_i0_end; ++y_max_init_i0) {
                 {
                     const int64_t active =
-                        ts_min_i64_s(m - (y_max_i0 * 8192) - (y_max_init_i1 * 32), 32);
+                        ts_min_i64_s(m - (y_i0 * 8192) - (y_max_init_i0 * 32), 32);
                     if (active > 0) {
-                        ts_store_first_i8(&y_max[y_max_init_i1 * 32], ts_set_i8((int8_t)INT8_MIN),
+                        ts_store_first_i8(&y_max[y_max_init_i0 * 32], ts_set_i8((int8_t)INT8_MIN),
                             active);
                     }
                 }
             }
             for (int64_t y_max_j0 = 0,
                 y_max_j0_end = (n + 7) / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
-                for (int64_t y_max_i1 = 0,
-                    y_max_i1_end = ts_min_i64_s(256,
-                    m / 32 - (y_max_i0 * 256)); y_max_i1 < y_max_i1_end; ++y_max_i1) {
+                for (int64_t y_max_i0 = 0,
+                    y_max_i0_end = ts_min_i64_s(256,
+                    m / 32 - (y_i0 * 256)); y_max_i0 < y_max_i0_end; ++y_max_i0) {
                     {
-                        ts_i8 part[1] = {{0}};
-                        part[0] = ts_set_i8((int8_t)INT8_MIN);
+                        ts_i8 y_max_rf[1] = {{0}};
+                        y_max_rf[0] = ts_set_i8((int8_t)INT8_MIN);
                         for (int64_t y_max_j1 = 0,
                             y_max_j1_end = ts_min_i64_s(8,
                             n - (y_max_j0 * 8)); y_max_j1 < y_max_j1_end; ++y_max_j1) {
                             __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(int8_t) * (uintptr_t)(y_max_i0 * 8192 + y_max_i1 * 32
+                                + sizeof(int8_t) * (uintptr_t)(y_i0 * 8192 + y_max_i0 * 32
                                 + x_s1 * (y_max_j0 * 8 + y_max_j1) + ahead * (8 * x_s1))), 0, 2);
-                            part[0] = ts_max_i8(part[0],
-                                ts_load_i8(&x[y_max_i0 * 8192 + y_max_i1 * 32
+                            y_max_rf[0] = ts_max_i8(y_max_rf[0],
+                                ts_load_i8(&x[y_i0 * 8192 + y_max_i0 * 32
                                 + x_s1 * (y_max_j0 * 8 + y_max_j1)]));
                         }
-                        ts_store_i8(&y_max[y_max_i1 * 32],
-                            ts_max_i8(ts_load_i8(&y_max[y_max_i1 * 32]), part[0]));
+                        ts_store_i8(&y_max[y_max_i0 * 32],
+                            ts_max_i8(ts_load_i8(&y_max[y_max_i0 * 32]), y_max_rf[0]));
                     }
                 }
-                for (int64_t y_max_i1 = ts_min_i64_s(256, m / 32 - (y_max_i0 * 256)),
-                    y_max_i1_end = ts_min_i64_s(256,
-                    (m + 31) / 32 - (y_max_i0 * 256)); y_max_i1 < y_max_i1_end; ++y_max_i1) {
+                for (int64_t y_max_i0 = ts_min_i64_s(256, m / 32 - (y_i0 * 256)),
+                    y_max_i0_end = ts_min_i64_s(256,
+                    (m + 31) / 32 - (y_i0 * 256)); y_max_i0 < y_max_i0_end; ++y_max_i0) {
                     {
-                        ts_i8 part[1] = {{0}};
+                        ts_i8 y_max_rf[1] = {{0}};
                         {
                             const int64_t active =
-                                ts_min_i64_s(m - (y_max_i0 * 8192) - (y_max_i1 * 32), 32);
+                                ts_min_i64_s(m - (y_i0 * 8192) - (y_max_i0 * 32), 32);
                             if (active > 0) {
-                                part[0] = ts_set_i8((int8_t)INT8_MIN);
+                                y_max_rf[0] = ts_set_i8((int8_t)INT8_MIN);
                             }
                         }
                         for (int64_t y_max_j1 = 0,
@@ -719,39 +708,38 @@ static int ts_max_int8_v3_1_y_max_i0(const void *env, int64_t lower, int64_t upp
                             n - (y_max_j0 * 8)); y_max_j1 < y_max_j1_end; ++y_max_j1) {
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(m - (y_max_i0 * 8192) - (y_max_i1 * 32), 32);
+                                    ts_min_i64_s(m - (y_i0 * 8192) - (y_max_i0 * 32), 32);
                                 if (active > 0) {
-                                    part[0] = ts_max_i8(part[0],
-                                        ts_load_first_i8(&x[y_max_i0 * 8192 + y_max_i1 * 32
+                                    y_max_rf[0] = ts_max_i8(y_max_rf[0],
+                                        ts_load_first_i8(&x[y_i0 * 8192 + y_max_i0 * 32
                                         + x_s1 * (y_max_j0 * 8 + y_max_j1)], active));
                                 }
                             }
                         }
                         {
                             const int64_t active =
-                                ts_min_i64_s(m - (y_max_i0 * 8192) - (y_max_i1 * 32), 32);
+                                ts_min_i64_s(m - (y_i0 * 8192) - (y_max_i0 * 32), 32);
                             if (active > 0) {
-                                ts_store_first_i8(&y_max[y_max_i1 * 32],
-                                    ts_max_i8(ts_load_first_i8(&y_max[y_max_i1 * 32], active),
-                                    part[0]), active);
+                                ts_store_first_i8(&y_max[y_max_i0 * 32],
+                                    ts_max_i8(ts_load_first_i8(&y_max[y_max_i0 * 32], active),
+                                    y_max_rf[0]), active);
                             }
                         }
                     }
                 }
             }
-            for (int64_t y_i_0 = 0,
-                y_i_0_end = ts_min_i64_s(256,
-                m / 32 - (y_max_i0 * 256)); y_i_0 < y_i_0_end; ++y_i_0) {
-                ts_store_i8(&y[y_max_i0 * 8192 + y_i_0 * 32], ts_load_i8(&y_max[y_i_0 * 32]));
+            for (int64_t y_i1 = 0,
+                y_i1_end = ts_min_i64_s(256, m / 32 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
+                ts_store_i8(&y[y_i0 * 8192 + y_i1 * 32], ts_load_i8(&y_max[y_i1 * 32]));
             }
-            for (int64_t y_i_0 = ts_min_i64_s(256, m / 32 - (y_max_i0 * 256)),
-                y_i_0_end = ts_min_i64_s(256,
-                (m + 31) / 32 - (y_max_i0 * 256)); y_i_0 < y_i_0_end; ++y_i_0) {
+            for (int64_t y_i1 = ts_min_i64_s(256, m / 32 - (y_i0 * 256)),
+                y_i1_end = ts_min_i64_s(256,
+                (m + 31) / 32 - (y_i0 * 256)); y_i1 < y_i1_end; ++y_i1) {
                 {
-                    const int64_t active = ts_min_i64_s(m - (y_max_i0 * 8192) - (y_i_0 * 32), 32);
+                    const int64_t active = ts_min_i64_s(m - (y_i0 * 8192) - (y_i1 * 32), 32);
                     if (active > 0) {
-                        ts_store_first_i8(&y[y_max_i0 * 8192 + y_i_0 * 32],
-                            ts_load_first_i8(&y_max[y_i_0 * 32], active), active);
+                        ts_store_first_i8(&y[y_i0 * 8192 + y_i1 * 32],
+                            ts_load_first_i8(&y_max[y_i1 * 32], active), active);
                     }
                 }
             }
@@ -770,15 +758,14 @@ static int ts_max_int8_v3_1(const ts_call *call)
     const double moved = 1.0 * (double)(m) * (double)(n) + 1.0 * (double)(m);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_max_int8_v3_1_y_max_i0 env = {m, n, x, x_s1, y, ahead};
+        const struct ts_max_int8_v3_1_y_i0 env = {m, n, x, x_s1, y, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 31) / 32)) * 11
             + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 32)) * (1 + (ts_min_i64_s(8, n)) * 8 + 4)
             + (ts_min_i64_s(256, (m + 31) / 32) - (ts_min_i64_s(256, m / 32))) * (1
             + (ts_min_i64_s(8, n)) * 8 + 4)));
         const int status =
-            ts_parallel(ts_max_int8_v3_1_y_max_i0, &env, 0, (m + 8191) / 8192, grain,
-                call->threads);
+            ts_parallel(ts_max_int8_v3_1_y_i0, &env, 0, (m + 8191) / 8192, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
