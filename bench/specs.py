@@ -11,7 +11,6 @@ their threads go to sleep. What has no plain form for a peer, or gives something
 and named.
 """
 
-import contextlib
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -139,7 +138,8 @@ def _loops(plain: Plain) -> Iterator[Callable[..., Any]]:
     for text in dict.fromkeys(texts):
         names: dict[str, Any] = {"math": math, "np": np, "prange": numba.prange}
         exec(text, names)
-        yield numba.njit(parallel=True, fastmath=True, nogil=True)(names["kernel"])
+        made = numba.njit(parallel=True, fastmath=True, nogil=True, error_model="numpy")
+        yield made(names["kernel"])
 
 
 def _bound(
@@ -155,8 +155,7 @@ def _bound(
     def call() -> object:
         return peer(*given)
 
-    with contextlib.suppress(ZeroDivisionError):
-        call()
+    call()  # compiles it
     return call
 
 
