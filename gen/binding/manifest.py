@@ -404,15 +404,9 @@ def _integer(value: object) -> int:
 
 def _argument(data: dict[str, object]) -> EntryArgument:
     core = tuple(x if isinstance(x, int) else str(x) for x in _items(data["core"]))
-    return EntryArgument(
-        name=str(data["name"]),
-        intent=Intent(data["intent"]),
-        dtype=str(data["dtype"]),
-        looped=bool(data["looped"]),
-        core=core,
-        in_place=_strings(data["in_place"]),
-        in_place_on_gpus=_strings(data["in_place_on_gpus"]),
-    )
+    intent, looped = Intent(data["intent"]), bool(data["looped"])
+    shared = (_strings(data[key]) for key in ("in_place", "in_place_on_gpus"))
+    return EntryArgument(str(data["name"]), intent, str(data["dtype"]), looped, core, *shared)
 
 
 def _parameter(data: dict[str, object]) -> EntryParameter:

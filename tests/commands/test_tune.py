@@ -167,7 +167,7 @@ def test_rules_are_searched_where_there_is_no_recipe(
     options = ["--structure", "--level", "v3", "--size", "m=9"]
     assert main(["tune", str(path), *options]) == 0
     out = capsys.readouterr().out
-    assert "  searched  rule of y elementwise, lanes, fallback (now elementwise)\n" in out
+    assert "  searched  rule of y elementwise, lines, fallback (now elementwise)\n" in out
     new = path.read_text(encoding="utf-8")
     if "  written   " in out:
         assert new.startswith(text + "recipes:\n  - target: cpu.v3\n    # tuned on ")

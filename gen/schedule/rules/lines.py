@@ -1,4 +1,4 @@
-"""Lanes: vectors along whatever line a block has.
+"""Lines: vectors along whatever line a block has.
 
 Looks for: a line that is written, whose loop is the innermost one or may become it; or one that is
 summed up, all that is read lying along it. Processor: lanes in that loop, and threads over the
