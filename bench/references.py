@@ -87,7 +87,8 @@ def attention(q: Array, k: Array, v: Array) -> Array:
 
 def scaled(weights: Array) -> Array:
     """The weights of a recurrence, in rows of length 1 or so: else its errors grow at each step."""
-    return np.asarray(weights / np.sqrt(weights.shape[-1]).astype(weights.dtype))
+    rows: Array = weights / np.sqrt(weights.shape[-1]).astype(weights.dtype)
+    return rows  # of whichever library they are
 
 
 def lstm(*arguments: Array) -> Array:

@@ -69,6 +69,15 @@ def sobel(x: Tensor) -> Tensor:
     return torch.sqrt((across * across + along * along) * (1 / 32))
 
 
+_offsets = torch.arange(-4, 5)
+_bell = torch.exp(-0.5 * _offsets**2) / torch.exp(-0.5 * _offsets**2).sum()
+
+
+def gaussian(x: Tensor) -> Tensor:
+    bell, padded = _bell.to(x), F.pad(x[None, None], (4, 4, 4, 4), mode="replicate")
+    return F.conv2d(F.conv2d(padded, bell.view(1, 1, 9, 1)), bell.view(1, 1, 1, 9))[0, 0]
+
+
 def lstm(*arguments: Tensor) -> Tensor:
     x, w_ih, w_hh, b_ih, b_hh, h, c = arguments
     weights = (w_ih, w_hh, b_ih, b_hh)
@@ -98,7 +107,7 @@ FUNCTIONS: dict[str, Callable[..., Tensor]] = {
     "clamp": lambda x: torch.clamp(x, 0, 1),
     "transpose": lambda x: x.t().contiguous(),
     "cumsum": lambda x: torch.cumsum(x, -1),
-    "grey": lambda rgb: rgb @ _luminance,
+    "grey": lambda rgb: rgb @ _luminance.to(rgb),
     "blur": blur,
     "sobel": sobel,
     "unsharp": lambda x: 2 * x - blur(x),
@@ -127,6 +136,7 @@ FUNCTIONS: dict[str, Callable[..., Tensor]] = {
     "lstm": lstm,
     "resize": lambda x: F.interpolate(x[None, None], (224, 224), mode="bilinear")[0, 0],
     "heat2d": heat2d,
+    "gaussian": gaussian,
     "conv2d": F.conv2d,
     "depthwise_conv2d": lambda x, w, b: F.conv2d(x, w[:, None], b, groups=len(w)),
 }

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, final
 
-from . import cases, large, launches, peers, right, sanitizer, times
+from . import bench, cases, large, launches, libraries, peers, right, sanitizer, times
 from .budget import Budget
 from .formulas import FORMULAS, F
 from .jobs import Job, Stage, crashed
@@ -29,14 +29,17 @@ def stages(wanted: Sequence[str], program: str | None) -> list[Stage]:
 
     machine = Stage("machine", 0.1, 1, lambda rows: [Job("machine")])
     stages = [
-        Stage("right", 0.35, 4, lambda rows: [Job("right", (name,)) for name in wanted]),
+        Stage("right", 0.35, 12, lambda rows: [Job("right", (name,)) for name in wanted]),
         Stage("large", 0.3, 1, lambda rows: [Job("large", (n,)) for n in sound(rows, known)]),
         Stage("overhead", 0.2, 1, alone("overhead")),
         Stage("launches", 0.2, 1, alone("launches")),
+        Stage("libraries", 0.2, 1, lambda rows: [Job("libraries")]),
         Stage("times", 0.55, 1, alone("times")),
+        Stage("bench", 0.5, 1, alone("bench")),
         Stage("control", 0.4, 2, lambda rows: _controls(program)),
-        Stage("sanitizer", 0.7, 4, lambda rows: _sanitized(rows, wanted, program)),
-        Stage("compiled", 1.0, 1, alone("compiled")),
+        Stage("sanitizer", 0.7, 12, lambda rows: _sanitized(rows, wanted, program)),
+        Stage("compiled", 0.6, 1, alone("compiled")),
+        Stage("bench compiled", 1.0, 1, alone("bench_compiled")),
     ]
     return [machine, *(replace(stage, jobs=partial(_where_it_can, stage)) for stage in stages)]
 
@@ -88,9 +91,10 @@ class Work:
         return self.folder / "cases"
 
     def dtypes(self, kernel: str) -> list[str]:
-        """Of the formulas' dtypes those that there are cases of."""
+        """Of the formulas' dtypes those that there are cases of, with results of the same."""
         found = dict.fromkeys(case.dtypes for case in cases.load(self.cases, kernel))
-        return [dtypes for dtypes in found if dtypes in ("float32", "float64")]
+        alike = (set(dtypes.split("_")) for dtypes in found)
+        return [of for (of, *others) in alike if not others and of in ("float32", "float64")]
 
 
 def run(part: str, work: Work) -> Iterator[Row]:
@@ -167,6 +171,10 @@ def overhead(work: Work) -> Iterator[Row]:
     yield from launches.overhead(peers.functions(), _package(), work.subjects)
 
 
+def libraries_(work: Work) -> Iterator[Row]:
+    yield from libraries.check(peers.functions().xp, _package(), work.budget)
+
+
 def times_(work: Work) -> Iterator[Row]:
     f, (module, why) = peers.functions(), peers.torch()
     if module is None:
@@ -180,6 +188,16 @@ def compiled(work: Work) -> Iterator[Row]:
         yield Row("compiled", "torch", "torch.compile", Status.SKIPPED, why)
         return
     yield from _timed(f, work, peers.compiled_peers_of(module), "compiled")
+
+
+def bench_(work: Work, *, compiled: bool = False) -> Iterator[Row]:
+    f, (module, why) = peers.functions(), peers.torch()
+    if module is None:
+        yield Row(bench.PART, "torch", "all of it", Status.SKIPPED, why)
+        return
+    _package()  # before the benchmark's modules, which look for it themselves
+    watch = times.Events(f.xp)
+    yield from bench.rows(f.xp, module, watch, work.budget, compiled=compiled)
 
 
 def _timed(
@@ -196,8 +214,11 @@ PARTS: Mapping[str, Callable[[Work], Iterator[Row]]] = {
     "large": large_,
     "overhead": overhead,
     "launches": launches_,
+    "libraries": libraries_,
     "times": times_,
     "planted": planted,
     "small": small,
     "compiled": compiled,
+    "bench": bench_,
+    "bench_compiled": partial(bench_, compiled=True),
 }

@@ -25,6 +25,7 @@ def torch() -> tuple[ModuleType | None, str]:
     except Exception as error:
         return None, f"PyTorch: {type(error).__name__}: {error}"
     module.backends.cuda.matmul.allow_tf32 = False
+    module.backends.cudnn.allow_tf32 = False
     module.set_grad_enabled(False)
     return module, ""
 

@@ -5,12 +5,16 @@ and this package; and the command to run there.
 """
 
 import itertools
+import math
+import multiprocessing
 import re
 import shutil
 import subprocess
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, final
 
@@ -21,8 +25,10 @@ from gen import language as specs
 from gen.binding.entry import manifest_entry
 from gen.commands.data_wheel import data_wheel
 from gen.errors import SpecError, TilesmithError
+from gen.ir.interpret.sizes import value
 from gen.ir.nodes import Intent
 from gen.language import Dtypes
+from gen.language.build import shape_of
 from gen.language.formulas import oracle
 from gen.language.model import KernelSpec
 from gen.lower.variants import suffix
@@ -32,7 +38,7 @@ from gen.targets.target import Runnable
 from gen.trial.inputs import InputKind, random_arrays
 from gen.trial.plain import Reference
 from gen.trial.run import compiled
-from gen.trial.sizes import allowed, edges, kernel_dims, sides
+from gen.trial.sizes import allowed, edges, kernel_dims, sides, values_of
 
 from . import cases
 from .cases import Array, Case
@@ -58,11 +64,12 @@ def prepare(
         raise TilesmithError("no spec has a recipe for cuda")
     if out.exists():
         shutil.rmtree(out)
-    for spec in chosen:
-        yield _written(out / "cases", spec)
+    with ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn")) as pool:
+        yield from pool.map(partial(_written, out / "cases"), chosen)
     own = Path(__file__).parent
     shutil.copytree(own, out / "build_tools" / own.name,
                     ignore=shutil.ignore_patterns("__pycache__", "prepare.py"))  # fmt: skip
+    shutil.copytree(ROOT / "bench", out / "bench", ignore=shutil.ignore_patterns("__pycache__"))
     (out / "packages").mkdir()
     for package in packages:
         copy = shutil.copytree if package.is_dir() else shutil.copy
@@ -139,6 +146,8 @@ _TAG = "import sys; print('cp%d%d' % sys.version_info[:2])"
 
 TILES = (63, 64, 65, 127, 128, 129, 255, 256, 257, 1025)
 MOST_POINTS = 4500  # of a pair of the small sizes
+MOST_ELEMENTS = 400_000  # of a choice of dtypes: all that is carried is some tens of MiB
+MOST_EMULATED = 3e6  # points, so that a case is emulated in about a second
 KINDS = (InputKind.TIES, InputKind.SMALL, InputKind.EXTREME, InputKind.SPECIAL)
 
 
@@ -166,14 +175,23 @@ def sizes(spec: KernelSpec, dtypes: Dtypes) -> Iterator[dict[str, int]]:
     tiles = [
         {d: n if d == dim else few for d in spec.dims} for dim in spec.dims for n, few in pairs
     ]
-    square = [dict.fromkeys(spec.dims, n) for n in (64, 129)]
+    squares = [dict.fromkeys(spec.dims, n) for n in (8, 16, 32, 64, 129)]
+    square = [s for s in squares if _points(s) <= MOST_EMULATED][-2:]
     near = [s for s in sides(spec, target) if _points(s) <= MOST_POINTS]
     seen: set[tuple[int, ...]] = set()
-    for one in [*small, *near, *tiles, *square]:
+    room = MOST_ELEMENTS
+    for one in [*square, *small, *near, *tiles]:
         key = tuple(one.values())
-        if key not in seen and allowed(spec, one):
+        if key not in seen and allowed(spec, one) and (size := _elements(spec, one)) <= room:
             seen.add(key)
+            room -= size
             yield one
+
+
+def _elements(spec: KernelSpec, one: Mapping[str, int]) -> int:
+    values = values_of(spec, one)
+    shapes = [[value(extent, values) for extent in shape_of(a.shape)] for a in spec.arguments]
+    return sum(map(math.prod, shapes))
 
 
 def _points(one: Mapping[str, int]) -> int:

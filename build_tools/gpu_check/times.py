@@ -139,9 +139,12 @@ def rows(
     for kernel, dtype, work in in_order(todo, scale):
         what = f"{dtype} {work}"
 
-        def made(work: Work = work, dtype: str = dtype, what: str = what) -> Row:
+        def made(
+            kernel: str = kernel, work: Work = work, dtype: str = dtype, what: str = what
+        ) -> Row:
             took, without = timed(f, ts, watch, work, dtype, peers_of(work, dtype))
-            return _row(part, work, what, dtype, took, without, rate)
+            moved = work.elements * int(dtype[-2:]) // 8
+            return row(part, kernel, what, moved, work.operations, took, without, rate)
 
         yield caught(part, kernel, what, made, budget)
 
@@ -159,19 +162,22 @@ def in_order(
         yield kernel, dtype, work
 
 
-def _row(
+def row(
     part: str,
-    work: Work,
+    subject: str,
     what: str,
-    dtype: str,
+    moved: int,
+    operations: int,
     took: Mapping[str, Sequence[float]],
     without: Mapping[str, str],
     rate: float,
 ) -> Row:
+    """moved: bytes that must be read and written. took: microseconds. without: why some have none.
+    rate: of a copy. operations: 0 where they are not what takes the time.
+    """
     texts = [f"{name}: {why}" for name, why in without.items()]
     if "tilesmith" not in took:
-        return Row(part, work.kernel, what, Status.FAILED, "; ".join(texts))
-    moved = work.elements * int(dtype[-2:]) // 8
+        return Row(part, subject, what, Status.FAILED, "; ".join(texts))
     medians = {name: median(times) for name, times in took.items()}
     ours = medians["tilesmith"]
     low, _, high = quantiles(took["tilesmith"], n=4)
@@ -179,11 +185,11 @@ def _row(
     numbers["spread %"] = 100 * (high - low) / ours
     numbers["GB/s"] = moved / ours / 1e3
     numbers["of the copy's rate %"] = 100 * moved / ours / 1e-6 / rate
-    if work.operations:
-        numbers["TFLOP/s"] = work.operations / ours / 1e6
+    if operations:
+        numbers["TFLOP/s"] = operations / ours / 1e6
     others = {name: time for name, time in medians.items() if name != "tilesmith"}
     if others:
         best = min(others, key=lambda name: others[name])
         numbers["best peer's time over ours"] = others[best] / ours
         texts.insert(0, f"best peer: {best}")
-    return Row(part, work.kernel, what, Status.MEASURED, "; ".join(texts), numbers)
+    return Row(part, subject, what, Status.MEASURED, "; ".join(texts), numbers)

@@ -8,16 +8,18 @@ the package knows its own. Invariant: the same wheel and compiler give the same 
 import base64
 import hashlib
 import json
+import os
 import re
 import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from email import message_from_bytes
 from pathlib import Path
 
 from ..cache import cache_folder
 from ..errors import TilesmithError
-from ..targets.cuda.machine_code import machine_code
+from ..targets.cuda.machine_code import Functions, machine_code
 from ..targets.runtime import digest
 
 _WRITTEN = (1980, 1, 1, 0, 0, 0)  # of each file, so that two wheels are alike
@@ -43,12 +45,12 @@ def data_wheel(wheel: Path, to: Path) -> Path:
         name, version = f"{metadata['Name']}-cuda", str(metadata["Version"])
         _check_extra(wheel, metadata.get_all("Requires-Dist", []), name, version)
         imported = f"{package.replace('/', '_')}_cuda"
-        files, functions = {}, {}
-        for source in (path for path in sources if path.suffix == ".cu"):
-            binary, architecture = source.with_suffix(".fatbin"), source.stem.rpartition(".")[2]
-            kept = cache_folder() / "machine-code"
-            functions[source.stem] = machine_code(source, architecture, binary, kept, [cuda])
-            files[f"{imported}/{binary.name}"] = binary.read_bytes()
+        texts = [path for path in sources if path.suffix == ".cu"]
+        with ThreadPoolExecutor(os.cpu_count()) as pool:  # each waits for a compiler
+            found = dict(zip(texts, pool.map(_compiled, texts), strict=True))
+        functions = {source.stem: made for source, made in found.items()}
+        binaries = [source.with_suffix(".fatbin") for source in texts]
+        files = {f"{imported}/{binary.name}": binary.read_bytes() for binary in binaries}
     document = {
         "manifest": 1,
         "distribution": name,
@@ -63,6 +65,12 @@ def data_wheel(wheel: Path, to: Path) -> Path:
     path = to / f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
     _write(path, files, name, version, str(metadata["Name"]))
     return path
+
+
+def _compiled(source: Path) -> Functions:
+    """Writes the fatbin beside the source."""
+    architecture, kept = source.stem.rpartition(".")[2], cache_folder() / "machine-code"
+    return machine_code(source, architecture, source.with_suffix(".fatbin"), kept, [source.parent])
 
 
 def _check_extra(wheel: Path, required: Sequence[str], name: str, version: str) -> None:

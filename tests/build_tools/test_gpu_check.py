@@ -6,20 +6,24 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import scipy.ndimage
 import scipy.special
 
+from bench import cases as bench_cases
+from bench.kernels import KERNELS
 from build_tools.gpu_check import __main__ as command
 from build_tools.gpu_check import (
+    bench,
     cases,
     formulas,
     jobs,
     large,
     launches,
+    libraries,
     parts,
     prepare,
     report,
@@ -141,7 +145,7 @@ def test_a_machine_without_a_gpu(carried: Path, monkeypatch: pytest.MonkeyPatch)
     ((_, failed),) = ((key, row) for key, row in rows.items() if row.status is Status.FAILED)
     assert failed.text == "RuntimeError: cudaErrorNoDevice: no CUDA-capable device is detected"
     others = [row for row in rows.values() if row is not failed]
-    assert {row.text for row in others} == {"the machine cannot"} and len(others) == 8, table
+    assert {row.text for row in others} == {"the machine cannot"} and len(others) == 11, table
     assert {row.status for row in others} == {Status.SKIPPED}
 
 
@@ -407,6 +411,78 @@ def test_what_is_left_unwritten_is_wrong() -> None:
     ts: Any = SimpleNamespace(exp=lambda x, out: None)
     (row,) = large.check(F, ts, "exp", ["float32"], Budget.of(60), 64)
     assert (row.status, row.numbers["of what is allowed"]) == (Status.WRONG, np.inf)
+
+
+# ---------------------------------------------------------------- libraries
+
+
+def test_a_promise_that_is_not_kept_is_found() -> None:
+    given = {name: lambda *_, **__: np.zeros(()) for name in libraries.NEEDED}
+    rows = list(libraries.check(np, cast(Any, SimpleNamespace(**given)), Budget.of(60)))
+    found = {row.what: row for row in rows}
+    assert found["arrays that overlap"].text == "overlapping arrays give something else"
+    assert found["sums without axes, and of nothing"].status is Status.WRONG
+    assert found["scalars on the GPU"].text == "another result with 0"
+    assert found["PyTorch's tensors"].status is Status.SKIPPED
+    assert not any(row.status is Status.RIGHT for row in rows)
+
+
+def test_promises_are_not_tried_of_other_packages() -> None:
+    (row,) = libraries.check(np, cast(Any, SimpleNamespace()), Budget.of(60))
+    assert (row.status, row.text[:24]) == (Status.SKIPPED, "the package has no clamp")
+
+
+# ---------------------------------------------------------------- the benchmark's kernels
+
+
+class Torch:
+    """What `bench` takes of PyTorch, by NumPy; `factor` times what is right."""
+
+    class _Tensor(np.ndarray):
+        def is_floating_point(self) -> bool:
+            return self.dtype.kind == "f"
+
+        def double(self) -> Any:
+            return self.astype("f8")
+
+    def from_dlpack(self, x: Array) -> Any:
+        return x.view(self._Tensor)
+
+    def nan_to_num(self, x: Array, nan: float) -> Array:
+        return np.nan_to_num(x, nan=nan)
+
+
+@pytest.mark.parametrize(("factor", "status"), [(1, Status.MEASURED), (1.01, Status.WRONG)])
+def test_the_benchmarks_kernels(
+    monkeypatch: pytest.MonkeyPatch, factor: float, status: Status
+) -> None:
+    def ours(out: Array, x: Array) -> Callable[[], object]:
+        def call() -> str:
+            np.multiply(np.exp(x), factor, out=out)
+            return "tilesmith"
+
+        return call
+
+    def theirs(x: Array) -> Any:
+        return np.exp(x).view(Torch._Tensor)
+
+    case = bench_cases.Case(KERNELS["exp"], (64,), "main")
+    monkeypatch.setattr(bench_cases, "choose", lambda names, sizes: [case])
+    for name, table in (("tilesmith", "KERNELS"), ("torch", "FUNCTIONS")):
+        module = SimpleNamespace(**{table: {"exp": ours if name == "tilesmith" else theirs}})
+        monkeypatch.setitem(sys.modules, f"bench.peers.{name}", module)
+
+    class Watch(Stopwatch):
+        def measure(self, calls: Sequence[Callable[[], object]]) -> list[float]:
+            took = [call() for call in calls]
+            return [{"tilesmith": 4.0}.get(str(one), 8.0) for one in took]
+
+    watch: Any = Watch({})
+    copy, row = bench.rows(np, cast(Any, Torch()), watch, Budget.of(60), compiled=False)
+    assert (copy.what, row.what, row.status) == ("device to device", "64", status)
+    assert (row.numbers["error"] > 1e-3) == (status is Status.WRONG)
+    if status is Status.MEASURED:
+        assert row.numbers["best peer's time over ours"] == 2
 
 
 # ---------------------------------------------------------------- times

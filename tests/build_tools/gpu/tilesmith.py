@@ -13,9 +13,14 @@ import scipy.special
 FAULT = os.environ.get("FAULT", "")
 
 
+ran: list[str] = []  # what calls with results that are not empty ran
+
+
 def _kernel(formula: Callable[..., Any]) -> Callable[..., Any]:
     def kernel(*given: Any, out: Any = None, **options: Any) -> Any:
         def run() -> Any:
+            if given[0].size:
+                ran.append("0")
             wide = [np.asarray(x).astype("f8") for x in given]
             result = np.asarray(formula(*wide, **options)).astype(given[0].dtype)
             if out is None:
@@ -53,8 +58,8 @@ transpose = _kernel(lambda x: np.swapaxes(x, -1, -2))
 def warmup(*functions: Any) -> None: ...
 
 
-def last_call() -> dict[str, str]:
-    return {"variant": "0"}
+def last_call() -> dict[str, str] | None:
+    return {"variant": ran[-1]} if ran else None
 
 
 def show_config(mode: str) -> dict[str, str]:
