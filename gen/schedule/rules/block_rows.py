@@ -22,7 +22,7 @@ from .parts.draft import Declined, Draft
 from .parts.launches import THREADS, in_launch, kept, settled
 from .parts.nest import Nest, nest_of
 
-PART = 16384  # terms of a row that a block sums up where rows are few
+SHORT = 512  # terms, of which a warp has a few each
 FEW_ROWS = 256  # as few as leave most of a GPU idle, if each is a block's
 FEW = 32  # terms that a thread sums up as fast as several do
 
@@ -30,21 +30,22 @@ FEW = 32  # terms that a thread sums up as fast as several do
 @final
 @dataclass(frozen=True, slots=True)
 class _Team:
-    """Who takes a row: threads of a block along an axis; lanes: rows a block, along another one."""
+    """Who takes a row: threads of a block along an axis, which join so many sums at a time; lanes:
+    rows a block, along another axis. part: terms of a long row that are a block's.
+    """
 
     threads: int
     axis: str
+    fan: int
+    part: int = 0
     lanes: int = 1
     lane_axis: str = ""
 
-    @property
-    def fan(self) -> int:
-        return min(16, self.threads)
 
-
-_WIDE = _Team(THREADS, "threadIdx.x")
-_COLUMNS = _Team(16, "threadIdx.y", 32, "threadIdx.x")
-_MADE_COLUMNS = _Team(8, "threadIdx.y", 32, "threadIdx.x")
+_WIDE = _Team(THREADS, "threadIdx.x", 16, 16384)
+_WARP = _Team(32, "threadIdx.x", 8, lanes=8, lane_axis="threadIdx.y")
+_COLUMNS = _Team(16, "threadIdx.y", 16, 256, 32, "threadIdx.x")
+_MADE_COLUMNS = _Team(8, "threadIdx.y", 8, 256, 32, "threadIdx.x")
 """Of those that make something of each element of a row: 16 took more registers than there are."""
 
 
@@ -58,14 +59,15 @@ def gpu(draft: Draft, nest: Nest) -> tuple[Draft, ...]:
     first = nest_of(draft.kernel, _sums(draft, members)[0])
     across = bool(count) and _across(first)
     if not across and not _may_lie_across(draft, first):
-        return (*_in_two(draft, members), _launched(draft, members, rows, _WIDE))
+        return (*_in_two(draft, members, _WIDE), _launched(draft, members, rows, _WIDE))
     made = len(_free(nest_of(draft.kernel, members[-1]))) > len(rows)
     team = _MADE_COLUMNS if made else _COLUMNS
     if across:
-        return (_launched(draft, members, rows, team),)
+        return (*_in_two(draft, members, team), _launched(draft, members, rows, team))
     columns = _launched(draft, members, _beside(draft, members[-1], rows), team)
-    wide = _launched(draft, members, rows, _WIDE)
-    return (*_in_two(draft, members), wide.under(f"{draft.kernel.dims[0]} >= 0"), columns)
+    wide = _launched(draft, members, rows, _WIDE).under(f"{draft.kernel.dims[0]} >= 0")
+    short = _short(draft, members, rows)
+    return (*_in_two(draft, members, _WIDE), *short, wide, *_in_two(draft, members, team), columns)
 
 
 def _may_lie_across(draft: Draft, nest: Nest) -> bool:
@@ -237,29 +239,39 @@ def _launched(draft: Draft, members: Sequence[str], rows: Sequence[str], team: _
     return settled(draft).proved()
 
 
-def _in_two(draft: Draft, members: Sequence[str]) -> tuple[Draft, ...]:
-    """For few long rows that a caller gives, a sum of each part of a row by a block, then the sum
-    of these; nothing where more than one sum, or its row, is asked for.
+def _short(draft: Draft, members: Sequence[str], rows: tuple[str, ...]) -> tuple[Draft, ...]:
+    """For rows that leave most threads of a block without work, a warp each."""
+    nest = nest_of(draft.kernel, _sums(draft, members)[-1])
+    ends = [loop_named(draft.kernel, nest.loop_of[var]).upper for var in nest.reduction]
+    if len(ends) > 1 or constant(ends[0]) is not None:
+        return ()
+    return (_launched(draft, members, rows, _WARP).under(f"{expr_to_text(ends[0])} <= {SHORT}"),)
+
+
+def _in_two(draft: Draft, members: Sequence[str], team: _Team) -> tuple[Draft, ...]:
+    """For long rows that a caller gives, a sum of each part of a row by a block, then the sum of
+    these; nothing where its row is asked for, too. Sums before it are then by themselves, and in
+    two as well. Blocks that take a row each are few where rows are; lanes are where rows lie
+    across lines, and a block's lanes read few of them at a time.
     """
+    members = members[members.index(_sums(draft, members)[-1]) :]
     name = members[0]
     nest = nest_of(draft.kernel, name)
     last = nest_of(draft.kernel, members[-1])
-    if nest.shared or not _reduces(draft, name) or len(nest.reduction) != 1:
+    if nest.shared or len(nest.reduction) != 1 or not _is_given(draft, nest):
         return ()
-    if not _is_given(draft, nest):
-        return ()
-    if len(members) > 2 or len(last.spatial) != len(nest.spatial):
+    if len(last.spatial) != len(nest.spatial):
         return ()
     ends = {v: expr_to_text(loop_named(draft.kernel, nest.loop_of[v]).upper) for v in nest.loop_of}
     (term,) = nest.reduction
-    few = [f"{_times([ends[v] for v in nest.spatial])} <= {FEW_ROWS}"] if nest.spatial else []
-    when = (*few, f"{ends[term]} >= {4 * PART}")
-    if draft.when and not {*when} <= {*draft.when}:
-        return ()  # a block that comes later has variants by sizes: these are enough
+    when = [f"{ends[term]} >= {4 * team.part}"]
+    if team is _WIDE and nest.spatial:
+        when.insert(0, f"{_times([ends[v] for v in nest.spatial])} <= {FEW_ROWS}")
     try:
-        draft = _parted(draft, nest, nest.loop_of[term])
+        draft = _parted(draft, nest, nest.loop_of[term], team)
         rows = nest_of(draft.kernel, members[-1]).spatial
-        draft = _launched(draft, members, rows, _WIDE)
+        rows = rows if team is _WIDE else _beside(draft, members[-1], rows)
+        draft = _launched(draft, members, rows, team)
     except Declined:
         return ()
     return (draft.under(*when),)
@@ -269,17 +281,21 @@ def _times(factors: Sequence[str]) -> str:
     return " * ".join(f if f.isidentifier() else f"({f})" for f in factors)
 
 
-def _parted(draft: Draft, nest: Nest, term: str) -> Draft:
-    """With sums of parts of rows in a launch of their own, a block of threads each."""
+def _parted(draft: Draft, nest: Nest, term: str, team: _Team) -> Draft:
+    """With sums of parts of rows in a launch of their own, a team each."""
     name = nest.name
     inside, outside, part = f"{name}.inside", f"{name}.parts", f"{name}_part"
-    rows = [nest.loop_of[var] for var in nest.spatial]
-    draft = draft.step("split", loop=term, factors=[None, PART], as_=[outside, inside])
+    own = nest.spatial if team is _WIDE else _beside(draft, name, nest.spatial)
+    rows = [nest.loop_of[var] for var in own]
+    draft = draft.step("split", loop=term, factors=[None, team.part], as_=[outside, inside])
     draft = draft.step("reorder", loops=[outside, *rows, inside])
     draft = draft.step("rfactor", block=name, loop=outside, as_=[part, f"{name}.left"])
-    for loop, axis in zip((outside, *reversed(rows)), "xyz", strict=False):
-        draft = draft.step("bind", loop=loop, axis=f"blockIdx.{axis}")
-    return _shared_out(draft, part, _WIDE, first=True)
+    if team.lanes > 1:
+        draft = _bound(draft, part, rows[-1], frozenset(), team)
+    else:
+        for loop, axis in zip((outside, *reversed(rows)), "xyz", strict=False):
+            draft = draft.step("bind", loop=loop, axis=f"blockIdx.{axis}")
+    return _shared_out(draft, part, team, first=True)
 
 
 def _ordered(draft: Draft, name: str, rows: Sequence[str]) -> tuple[Draft, str, list[str]]:

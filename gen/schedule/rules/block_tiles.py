@@ -3,11 +3,11 @@
 Looks for: a reduction over one loop whose terms read two arrays, each of which lacks an axis of the
 result that the other one has; and what is made of it alone, element by element. GPU: a block of
 threads a tile of the result, of which each thread has a part in registers. Strips of both arrays
-pass through shared memory, the next one copied while this one is multiplied. Past their ends tiles
-have zeros, so that nothing inside asks for them.
+pass through shared memory. Past their ends tiles have zeros, so that nothing inside asks for them;
+the last strip, which may end early, is by itself. What a thread reads of a tile lies side by side.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import final
 
@@ -19,7 +19,7 @@ from .parts.draft import Declined, Draft
 from .parts.launches import in_launch, kept, settled
 from .parts.nest import ArrayAccess, Nest, nest_of
 
-STRIP = 8  # terms of a strip
+STRIP = 16  # terms of a strip
 SIDE = 16  # threads of a block along an axis of the result
 
 
@@ -38,6 +38,25 @@ class _Product:
     left: ArrayAccess
     right: ArrayAccess
 
+    def places(self, axis: str, each: int) -> "_Places":
+        """Where a thread's elements are along an axis of a tile: side by side where their factor
+        lies along it, since one access then reads several; else as far apart as there are threads,
+        so that these read from different banks.
+        """
+        read, var = {"i": (self.left, self.rows), "j": (self.right, self.columns)}[axis]
+        if read.stride(var) == 1:
+            return _Places("tr", (SIDE, each))
+        return _Places("rt", (each, SIDE))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Places:
+    """A tile's axis: r, the elements of a thread, and t, threads, in their order; how many."""
+
+    order: str
+    factors: tuple[int, int]
+
 
 def gpu(draft: Draft, nest: Nest) -> Iterator[Draft]:
     if in_launch(nest):
@@ -51,7 +70,7 @@ def gpu(draft: Draft, nest: Nest) -> Iterator[Draft]:
     ]
     many = tuple(f"{end} >= 64" for end in ends)
     if many not in draft.elsewhere:
-        yield _tiled(draft, product, 8).under(*many)
+        yield _tiled(draft, product, 4).under(*many)
     yield _tiled(draft, product, 2)
 
 
@@ -112,25 +131,45 @@ def _tiled(draft: Draft, product: _Product, each: int) -> Draft:
         last = tile = f"{name}_tile"
         draft = draft.step("cache_write", block=name, scope="local", as_=tile)
     draft = draft.step("pad", block=name, multiples={product.rows: size, product.columns: size})
-    draft = _split(draft, name, row, "i", [None, each, SIDE])
-    draft = _split(draft, name, column, "j", [None, each, SIDE])
+    along = {axis: product.places(axis, each) for axis in "ij"}
+    for axis, loop in (("i", row), ("j", column)):
+        parts = [f"{name}.{axis}{part}" for part in f"b{along[axis].order}"]
+        draft = draft.step("split", loop=loop, factors=[None, *along[axis].factors], as_=parts)
     draft = draft.step("split", loop=term, factors=[None, STRIP], as_=[f"{name}.lb", f"{name}.lr"])
     order = [f"{name}.{part}" for part in ("ib", "jb", "lb", "it", "jt", "lr", "ir", "jr")]
     draft = draft.step("reorder", loops=[*batch, *order])
     draft = draft.step("reverse_compute_at", block=last, loop=f"{name}.jb")
-    for place in sorted(_axes(draft, product), reverse=True):
-        draft = draft.step("transform_layout", buffer=tile, axis=place, factors=[None, SIDE])
+    ends = {k: along[axis].factors[1] for k, axis in zip(_axes(draft, product), "ij", strict=True)}
+    for place in sorted(ends, reverse=True):
+        draft = draft.step("transform_layout", buffer=tile, axis=place, factors=[None, ends[place]])
     blocks = [*batch, f"{name}.ib", f"{name}.jb"]
     for loop, axis in zip(reversed(blocks), "xyz", strict=False):
         draft = draft.step("bind", loop=loop, axis=f"blockIdx.{axis}")
     draft = draft.step("decompose_reduction", block=name, loop=f"{name}.lb")
-    draft = _written(draft, product, last, each)
-    draft = _through_shared(draft, product, copies)
+    draft, sums = _last_apart(draft, name)
+    draft = _written(draft, name, last, along, sums)
+    for part, strip in sums.items():
+        draft = _through_shared(draft, product, copies, part, strip)
+    for copy in copies:
+        draft = draft.step("compute_inline", block=copy)
     if tile in kept(draft) and last == product.last:
         draft = draft.step("set_scope", buffer=tile, scope="local")
-    for loop in (f"{name}.init.ir", f"{name}.init.jr", f"{name}.lr", f"{name}.ir", f"{name}.jr"):
-        draft = draft.step("unroll", loop=loop)
-    return settled(_ahead(draft, product))
+    return settled(_unrolled(draft, name, last, sums)).proved()
+
+
+def _last_apart(draft: Draft, name: str) -> tuple[Draft, dict[str, str]]:
+    """With the last strip by itself; the sums of whole strips and of the last, with their loops."""
+    known = draft.blocks
+    parts = [f"{name}.whole", f"{name}.rest"]
+    draft = draft.step("peel", loop=f"{name}.lb", at=-1, as_=parts)
+    (whole,) = (block for block in draft.blocks if block not in known)
+    return draft, {whole: parts[0], name: parts[1]}
+
+
+def _own(draft: Draft, block: str, part: str) -> str:
+    """The loop of a part of the tile around a sum, of which `peel` has renamed some."""
+    at = ("it", "jt", "lr", "ir", "jr").index(part) - 5  # all are around the sum alone
+    return nest_of(draft.kernel, block).loops[at].var
 
 
 def _copied(draft: Draft, product: _Product, size: int) -> tuple[Draft, list[str]]:
@@ -148,11 +187,6 @@ def _copied(draft: Draft, product: _Product, size: int) -> tuple[Draft, list[str
     return draft, made
 
 
-def _split(draft: Draft, name: str, loop: str, axis: str, factors: list[int | None]) -> Draft:
-    parts = [f"{name}.{axis}{part}" for part in "brt"]
-    return draft.step("split", loop=loop, factors=factors, as_=parts)
-
-
 def _axes(draft: Draft, product: _Product) -> tuple[int, ...]:
     """Those of the result that rows and columns are along."""
     nest = nest_of(draft.kernel, product.block)
@@ -160,46 +194,42 @@ def _axes(draft: Draft, product: _Product) -> tuple[int, ...]:
     return tuple(indices.index(Var(var)) for var in (product.rows, product.columns))
 
 
-def _written(draft: Draft, product: _Product, last: str, each: int) -> Draft:
+def _written(
+    draft: Draft, name: str, last: str, along: Mapping[str, _Places], sums: Mapping[str, str]
+) -> Draft:
     """With tiles written by the threads that have them."""
-    name = product.block
-    nest = nest_of(draft.kernel, last)
-    row, column = (loop.var for loop in nest.loops[-2:])
-    draft = draft.step("split", loop=row, factors=[each, SIDE], as_=[f"{last}.ir", f"{last}.it"])
-    draft = draft.step("split", loop=column, factors=[each, SIDE], as_=[f"{last}.jr", f"{last}.jt"])
+    both = nest_of(draft.kernel, last).loops[-2:]
+    for (axis, places), loop in zip(along.items(), both, strict=True):
+        parts = [f"{last}.{axis}{part}" for part in places.order]
+        draft = draft.step("split", loop=loop.var, factors=[*places.factors], as_=parts)
     order = [f"{last}.{part}" for part in ("it", "jt", "ir", "jr")]
     draft = draft.step("reorder", loops=order)
     for part, axis in (("it", "y"), ("jt", "x")):
-        loops = [f"{name}.init.{part}", f"{name}.{part}", f"{last}.{part}"]
+        own = [_own(draft, block, part) for block in sums]
+        loops = [f"{name}.init.{part}", *own, f"{last}.{part}"]
         draft = draft.step("bind", loops=loops, axis=f"threadIdx.{axis}")
-    return draft.step("unroll", loop=f"{last}.ir").step("unroll", loop=f"{last}.jr")
-
-
-def _through_shared(draft: Draft, product: _Product, copies: list[str]) -> Draft:
-    name = product.block
-    for copy in copies:
-        shared = f"{copy}_tile"
-        draft = draft.step(
-            "cache_shared_at", block=name, buffer=copy, loop=f"{name}.lb", as_=shared
-        )
-    for copy, read in zip(copies, (product.left, product.right), strict=True):
-        draft = draft.step("compute_inline", block=copy)
-        if read.stride(product.term) == 1 and read is product.right:
-            draft = draft.step(
-                "storage_align", buffer=f"{copy}_tile", axis=-2, factor=STRIP, offset=1
-            )
-        draft = draft.step("unroll", loop=f"{copy}_tile.turn")
     return draft
 
 
-def _ahead(draft: Draft, product: _Product) -> Draft:
-    """With a strip copied while the one before it is multiplied, where that is right."""
-    loop = f"{product.block}.lb"
-    tiles = [f"{product.block}_{part}_tile" for part in ("rows", "columns")]
-    ahead = draft
-    try:
-        for tile in tiles:
-            ahead = ahead.step("double_buffer", buffer=tile, loop=loop)
-        return ahead.step("pipeline", loop=loop, blocks=tiles).proved()
-    except Declined:
-        return draft.proved()
+def _through_shared(
+    draft: Draft, product: _Product, copies: list[str], block: str, strip: str
+) -> Draft:
+    """With what a sum reads in a strip, in tiles of shared memory."""
+    suffix = block.removeprefix(product.block)
+    for copy, read in zip(copies, (product.left, product.right), strict=True):
+        tile = f"{copy}_tile{suffix}"
+        draft = draft.step("cache_shared_at", block=block, buffer=copy, loop=strip, as_=tile)
+        if read.stride(product.term) == 1 and read is product.right:
+            draft = draft.step("storage_align", buffer=tile, axis=-2, factor=STRIP, offset=1)
+        draft = draft.step("unroll", loop=f"{tile}.turn")
+    return draft
+
+
+def _unrolled(draft: Draft, name: str, last: str, sums: Mapping[str, str]) -> Draft:
+    """With a thread's elements written out, and the terms of a whole strip."""
+    whole, rest = sums
+    written = [f"{last}.ir", f"{last}.jr", f"{name}.init.ir", f"{name}.init.jr"]
+    parts = [(whole, "lr"), *((block, part) for block in (whole, rest) for part in ("ir", "jr"))]
+    for loop in (*written, *(_own(draft, block, part) for block, part in parts)):
+        draft = draft.step("unroll", loop=loop)
+    return draft

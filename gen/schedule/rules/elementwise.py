@@ -12,9 +12,12 @@ from .parts.apart import apart
 from .parts.draft import Declined, Draft
 from .parts.launches import settled, threads
 from .parts.nest import Nest, nest_of
+from .parts.patches import innermost, patches, reads_around
 from .parts.sums import sums_read
 from .parts.threads import threaded
 from .parts.together import together
+
+EACH = 2  # points of a GPU's thread, so that more is read at once
 
 
 def _line(nest: Nest) -> str:
@@ -82,7 +85,16 @@ def gpu(draft: Draft, nest: Nest) -> tuple[Draft, ...]:
         draft = draft.step("reorder", loops=own)
     draft, _ = together(draft, nest.name, line)
     sums = sums_read(draft, nest)
-    draft = threads(draft, own, nest.name)
+    draft = _launched(draft, own, nest, around=any(reads_around(each.nest) for each in sums))
     for each in sums:
-        draft = draft.if_sound("compute_at", block=each.name, loop=f"{nest.name}.thread")
+        draft = draft.if_sound("compute_at", block=each.name, loop=innermost(draft, nest.name))
     return (settled(draft),)
+
+
+def _launched(draft: Draft, own: list[str], nest: Nest, *, around: bool) -> Draft:
+    if around := around or reads_around(nest):
+        try:
+            return patches(draft, own, nest.name).proved()
+        except Declined:
+            pass
+    return threads(draft, own, nest.name, each=1 if around else EACH)

@@ -16,6 +16,7 @@ from .parts.apart import apart
 from .parts.draft import Declined, Draft
 from .parts.launches import in_launch, one_thread, rows, settled, threads
 from .parts.nest import Nest, nest_of
+from .parts.patches import innermost, patches, reads_around
 from .parts.threads import threaded
 
 SHORT = 8  # turns of a loop that is written out
@@ -51,8 +52,9 @@ def gpu(draft: Draft, nest: Nest) -> tuple[Draft, ...]:
 
 def _points(draft: Draft, name: str) -> Draft:
     """A thread for each point of the block's own loops that may run at once."""
+    around = (patches,) if reads_around(nest_of(draft.kernel, name)) else ()
     for chosen, order in _choices(draft, name):
-        for launch in (threads, rows):
+        for launch in (*around, threads, rows):
             try:
                 before = draft.step("reorder", loops=order) if order else draft
                 made = launch(before, chosen, name).proved()
@@ -64,7 +66,7 @@ def _points(draft: Draft, name: str) -> Draft:
 
 def _in_register(draft: Draft, name: str) -> Draft:
     """With what a thread sums up in a register until it is whole."""
-    block, thread = draft.blocks[name], f"{name}.thread"
+    block, thread = draft.blocks[name], innermost(draft, name)
     if not isinstance(block.body, Update) or not block.initialises:
         return draft
     for buffer in [target.buffer for target in targets(block.body)]:

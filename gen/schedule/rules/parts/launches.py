@@ -30,16 +30,25 @@ def settled(draft: Draft) -> Draft:
     return draft.settled(*(block.name for block in launched(draft.kernel)))
 
 
-def threads(draft: Draft, chosen: Sequence[str], label: str, count: int = THREADS) -> Draft:
-    """A launch of a thread for each point of loops directly inside one another. Of many, the outer
-    ones are axes of their own, and those left are the host's.
+def threads(
+    draft: Draft, chosen: Sequence[str], label: str, count: int = THREADS, each: int = 1
+) -> Draft:
+    """A launch of a thread for each point of loops directly inside one another; of a single loop,
+    for `each` that are as far apart as there are threads. Of many loops, the outer ones are axes of
+    their own, and those left are the host's.
     """
     parts = [f"{label}.block", f"{label}.thread"]
     outer, line = chosen[:-MOST_FUSED], chosen[-1]
     if len(chosen) > 1:
         line = f"{label}.points"
         draft = draft.step("fuse", loops=list(chosen[-MOST_FUSED:]), as_=line)
-    draft = draft.step("split", loop=line, factors=[None, count], as_=parts)
+    if each > 1 and len(chosen) == 1:
+        turn = f"{label}.turn"
+        names = [parts[0], turn, parts[1]]
+        draft = draft.step("split", loop=line, factors=[None, each, count], as_=names)
+        draft = draft.step("reorder", loops=[*parts, turn]).step("unroll", loop=turn)
+    else:
+        draft = draft.step("split", loop=line, factors=[None, count], as_=parts)
     if not outer:
         return at_home(draft.step("gpu", loops=parts), parts[1])
     for loop, axis in zip((parts[0], *reversed(outer)), "xyz", strict=False):

@@ -2,7 +2,8 @@
 
 A value is inlined into what reads it where that is one place that asks for each value once, or
 where it is cheap: a few additions and multiplications of what it reads; on GPUs, a choice of what
-is read, too, as what pads an image is. A call, a division or a reduction is kept: rules place it.
+is read, too, as what pads an image is, and sums of neighbours, as those of separable filters. A
+call, a division or a reduction is kept: rules place it.
 On processors a product that shares loops with other blocks gets loops of its own, where that is
 right: what they hand each other is little beside its operations.
 """
@@ -18,14 +19,23 @@ from .nest import ArrayAccess, Nest, nest_of
 from .sums import reuses
 
 FEW_READS = 2
+MOST_READS = 16  # of a block, with values computed again: of near elements, as caches have them
 
 
 def inlined(draft: Draft) -> Draft:
     """Where arithmetic costs less than memory: all that is cheap."""
     for name in draft.blocks:
-        if name in draft.blocks and (_asked_once(draft, name) or _cheap(draft, name, dear=Call)):
+        if name in draft.blocks and (_asked_once(draft, name) or _again(draft, name)):
             draft = draft.perhaps("compute_inline", block=name)
     return draft
+
+
+def _again(draft: Draft, name: str) -> bool:
+    """Whether its values are computed again where they are read."""
+    own = len(loads(draft.blocks[name].body))
+    after = (len(nest.reads) + len(places) * (own - 1) for nest, places in _reads(draft, name))
+    few = FEW_READS if max(after, default=0) > MOST_READS else MOST_READS
+    return _cheap(draft, name, dear=Call, few=few)
 
 
 def unrepeated(draft: Draft) -> Draft:
@@ -68,12 +78,14 @@ def _reads(draft: Draft, name: str) -> list[tuple[Nest, list[ArrayAccess]]]:
     return [(n, [read for read in n.reads if read.buffer in stored]) for n in nests]
 
 
-def _cheap(draft: Draft, name: str, dear: type | UnionType = Call | Select) -> bool:
+def _cheap(
+    draft: Draft, name: str, dear: type | UnionType = Call | Select, few: int = FEW_READS
+) -> bool:
     body = draft.blocks[name].body
     if not isinstance(body, Store) or not readers(draft.state.flow, name):
         return False
     kept = any(isinstance(n, dear) or _divides(n) for n in walk(body.value))
-    return not kept and len(loads(body.value)) <= FEW_READS
+    return not kept and len(loads(body.value)) <= few
 
 
 def _divides(node: object) -> bool:
