@@ -44,8 +44,7 @@ class Frame:
         return replace(self, values={**self.values, **names})
 
     def constant(self, value: int) -> isl.PwAff:
-        aff = isl.Aff.zero_on_domain(isl.LocalSpace.from_space(self.space))
-        return isl.PwAff.from_aff(aff.set_constant_val(isl.Val(str(value))))
+        return isl.PwAff.val_on_domain(isl.Set.universe(self.space), isl.Val(str(value)))
 
 
 def frame(parameters: isl.Space, variables: tuple[str, ...]) -> Frame:
@@ -87,7 +86,13 @@ def affine(expr: ir.Expr, at: Frame) -> isl.PwAff:
 
 
 def _arithmetic(expr: ir.Binary, at: Frame) -> isl.PwAff:
-    lhs, rhs = affine(expr.lhs, at), affine(expr.rhs, at)
+    lhs = affine(expr.lhs, at)
+    match expr.rhs:
+        case ir.Const(int() as number, dtype) if dtype is INDEX and number > 0:
+            found = _with_number(expr.op, lhs, isl.Val(str(int(number))))
+            if found is not None:
+                return found
+    rhs = affine(expr.rhs, at)
     match expr.op:
         case ir.BinaryOp.ADD:
             return lhs.add(rhs)
@@ -106,6 +111,25 @@ def _arithmetic(expr: ir.Binary, at: Frame) -> isl.PwAff:
             return quotient if expr.op is ir.BinaryOp.FLOORDIV else lhs.sub(quotient.mul(rhs))
         case _:
             raise NotAffine(expr)
+
+
+def _with_number(op: ir.BinaryOp, lhs: isl.PwAff, number: isl.Val) -> isl.PwAff | None:
+    """The value with a positive number on its right, by what isl does faster than with a function
+    that is constant; None where it has no such thing.
+    """
+    match op:
+        case ir.BinaryOp.ADD:
+            return lhs.add_constant_val(number)
+        case ir.BinaryOp.SUB:
+            return lhs.add_constant_val(number.neg())
+        case ir.BinaryOp.MUL:
+            return lhs.scale_val(number)
+        case ir.BinaryOp.FLOORDIV:
+            return lhs.scale_down_val(number).floor()
+        case ir.BinaryOp.MOD:
+            return lhs.mod_val(number)
+        case _:
+            return None
 
 
 MOST_QUOTIENT = 16
@@ -310,11 +334,11 @@ def _each(e: ir.Binary, lhs: Sequence[ir.Expr], rhs: Sequence[ir.Expr]) -> tuple
 
 
 def _comparison(op: ir.BinaryOp, lhs: isl.PwAff, rhs: isl.PwAff) -> isl.Set:
-    match op:
+    match op:  # the sign of a difference takes isl half as long as the order of two functions
         case ir.BinaryOp.LT:
-            return lhs.lt_set(rhs)
+            return rhs.sub(lhs).pos_set()
         case ir.BinaryOp.LE:
-            return lhs.le_set(rhs)
+            return rhs.sub(lhs).nonneg_set()
         case ir.BinaryOp.EQ:
             return lhs.eq_set(rhs)
         case _:
