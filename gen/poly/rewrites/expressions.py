@@ -73,10 +73,14 @@ class Around:
         if isinstance(expr, ir.Const) and expr.dtype is INDEX:
             return int(cast(int, expr.value))
         try:
-            value = affine(expr, frame(self.parameters, self.all_variables))
+            value = affine(expr, self.at)
         except NotAffine:
             return None
         return int(value.max_val().to_python()) if value.is_cst() else None
+
+    @cached_property
+    def at(self) -> Frame:
+        return frame(self.parameters, self.all_variables)
 
     @cached_property
     def domain(self) -> isl.Set:
@@ -121,6 +125,15 @@ def head_of(node: ir.Node) -> tuple[object, ...]:
             return head(cast(ir.Expr, node))
 
 
+def _identical(a: ir.Node, b: ir.Node) -> bool:
+    """Whether the two are one expression, of which nothing has to be known."""
+    if a is b:
+        return True
+    below, others = children(a), children(b)
+    alike = head_of(a) == head_of(b) and len(below) == len(others)
+    return alike and all(map(_identical, below, others))
+
+
 @final
 @dataclass(frozen=True)
 class Site:
@@ -135,6 +148,8 @@ class Site:
 
     @cached_property
     def at(self) -> Frame:
+        if not self.unknown:
+            return self.around.at
         names = (f"unknown {k}" for k in range(len(self.unknown)))
         return frame(self.around.parameters, (*self.around.all_variables, *names))
 
@@ -233,7 +248,7 @@ class Site:
         """Whether the second is equal to the first, or rounds it once less, in `where`: by default,
         everywhere that the block runs.
         """
-        if a is b:
+        if _identical(a, b):
             return True
         if isinstance(a, ir.Expr) and isinstance(b, ir.Expr):
             if dtype_of(a) is not dtype_of(b):
