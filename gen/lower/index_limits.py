@@ -73,7 +73,7 @@ def index_limits(variants: Variants) -> Limits:
         if 2**exponent < LEAST:
             raise _too_large(variants, products)
         largest = 2**exponent
-    used = sorted(frozenset().union(*(r.scalars for r in _ranges(variants, products, 1, 1))))
+    used = sorted(_used(variants, products))
     limits = tuple(
         2 ** (bisect_left(range(_LARGEST.bit_length()), True, key=lambda e: leaves(size, 2**e)) - 1)
         for size in (min(size, largest) for size in SIZES if used)
@@ -85,6 +85,13 @@ def index_limits(variants: Variants) -> Limits:
             dict.fromkeys(_of_dims(p, kernel) for kernel, _ in variants for p in _products(kernel))
         ),
     )
+
+
+def _used(variants: Variants, products: frozenset[ir.Expr]) -> frozenset[str]:
+    """The scalars that take part in index arithmetic."""
+    if not any(s.dtype is INDEX for kernel, _ in variants for s in kernel.scalars):
+        return frozenset()
+    return frozenset().union(*(r.scalars for r in _ranges(variants, products, 1, 1)))
 
 
 def smallest(all_limits: Iterable[Limits]) -> Limits:
@@ -156,15 +163,24 @@ class _Range:
     scalars: frozenset[str] = frozenset()
 
 
+_NONE = frozenset[str]()
 _DATA = _Range(-FAR, FAR, FAR, 0)
 """What may be any number, and is held between these where it meets a size or an index."""
 
 
-def _range(least: int, most: int, parts: Sequence[_Range] = (), magnitude: int = 0) -> _Range:
-    """The range of what is made of the parts."""
-    scalars = frozenset[str]().union(*(part.scalars for part in parts))
+def _range(
+    least: int,
+    most: int,
+    parts: Sequence[_Range] = (),
+    magnitude: int = 0,
+    peak: int | None = None,
+) -> _Range:
+    """The range of what is made of the parts. peak: where it is not the largest of theirs."""
+    scalars = _NONE.union(*[part.scalars for part in parts])
     magnitude = max(magnitude, abs(least), abs(most))
-    return _Range(least, most, magnitude, max(magnitude, *(p.peak for p in parts), 0), scalars)
+    if peak is None:
+        peak = max(magnitude, *[part.peak for part in parts], 0)
+    return _Range(least, most, magnitude, peak, scalars)
 
 
 def _variable(least: int, most: int, bounds: Sequence[_Range]) -> _Range:
@@ -175,9 +191,8 @@ def _variable(least: int, most: int, bounds: Sequence[_Range]) -> _Range:
 
 def _sum(least: int, most: int, a: _Range, b: _Range) -> _Range:
     """Of the sum or difference, which a minimum in one of both may be taken out of."""
-    result = _range(least, most, (a, b), a.magnitude + b.magnitude)
     peak = max(a.magnitude + max(b.magnitude, b.peak), b.magnitude + max(a.magnitude, a.peak))
-    return replace(result, peak=peak)
+    return _range(least, most, (a, b), a.magnitude + b.magnitude, peak)
 
 
 def _together(a: _Range, b: _Range) -> _Range:
@@ -315,11 +330,11 @@ def _counts(expr: ir.Expr, known: _Known) -> bool:
 
 def _of(expr: ir.Expr, known: _Known) -> _Range:
     """The range of an index expression."""
-    if expr in known:
-        return known[expr]
     match expr:
+        case ir.Var() | ir.Binary(ir.BinaryOp.MUL) if expr in known:
+            return known[expr]
         case ir.Const(int(number)):
-            return replace(_range(int(number), int(number)), peak=0)  # as large as its type allows
+            return _range(int(number), int(number), peak=0)  # as large as its type allows
         case ir.Cast(_, operand) if dtype_of(operand) is INDEX:
             return _of(operand, known)
         case ir.Cast(_, operand) if (dtype := dtype_of(operand)).bits <= 32 and not dtype.is_float:
