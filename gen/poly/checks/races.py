@@ -16,7 +16,7 @@ from ...ir.inits import explicit_inits
 from ...ir.nodes import Barrier, Kernel, LoopKind
 from ..sets.extract import Tree, outline
 from ..sets.order import IN, OUT, Relations, ordered, space
-from ..sets.statement import Access, Launch, LoopLevel, Statement
+from ..sets.statement import Access, Launch, LoopLevel, Statement, Storage
 from ..witness import Instance, Refused, Sample, Witness, partner, sample
 
 
@@ -94,7 +94,9 @@ def _unordered(tree: Tree, relations: Relations) -> Iterator[Conflict]:
                 continue
             for a in (*s.writes, *places[s]):
                 for b in (*other.writes, *places[other]):
-                    if a.storage is b.storage and (a in s.writes or b in other.writes):
+                    if a.storage is not b.storage or _is_own(a.storage, s, s.launch):
+                        continue
+                    if a in s.writes or b in other.writes:
                         yield from _pairs(tree, relations, a, b, s.launch)
 
 
@@ -106,6 +108,14 @@ def _reads(s: Statement) -> tuple[Access, ...]:
         if not any(r.place.plain_is_equal(read.place) for r in alike):
             found.append(read)
     return tuple(found)
+
+
+def _is_own(storage: Storage, s: Statement, launch: Launch) -> bool:
+    """Whether each thread has a buffer of its own, so that no two meet there: all axes tell its
+    places apart. s: a statement that accesses it.
+    """
+    loops = (s.on(axis) for axis in launch.axes if axis not in storage.owners)
+    return all(on and not on[0].is_fused and on[1] in storage.kept for on in loops)
 
 
 def _pairs(
@@ -148,6 +158,8 @@ def _overlap(tree: Tree, a: Access, b: Access) -> isl.Map:
     Which elements share places is for lowering to choose, so any do.
     """
     storage, into = a.storage, space(tree.parameters, a, b)
+    if not storage.entries:
+        return isl.Map.empty(into)
     result = isl.Map.universe(into).intersect_domain(a.domain).intersect_range(b.domain)
     for axis in storage.owners:
         result = result.intersect(_alike(into, axis, a.statement, b.statement))
