@@ -85,7 +85,7 @@ class Facts:
             case _:
                 return any(
                     self._holds(goal * abs(k) - fact * abs(c), scale * abs(k), depth - 1)
-                    for fact in self._about(atom)
+                    for fact in self._about(atom, c)
                     if (k := fact.terms.get(atom, 0)) * c > 0
                 )
 
@@ -116,8 +116,8 @@ class Facts:
 
         return max(goal.terms.items(), key=rank)
 
-    def _about(self, atom: Expr) -> tuple[Linear, ...]:
-        """Facts that bound the atom by what is known before it."""
+    def _about(self, atom: Expr, c: int) -> Iterable[Linear]:
+        """Facts that bound `c * atom` from below by what is known before it, and others."""
         match atom:
             case Binary(BinaryOp.FLOORDIV, x, Const(int(divisor))) if divisor > 0:
                 q = Linear({atom: divisor})
@@ -128,12 +128,9 @@ class Facts:
                 least, most = self._left(linear(x), int(divisor))
                 return (r - least, r * -1 + most)
             case Var(name) if name in self.order:
-                later, variable = set(self.order[self.order.index(name) + 1 :]), Var(name)
-                return tuple(
-                    f
-                    for f in reversed(self.known)
-                    if variable in f.terms and later.isdisjoint(f.variables())
-                )
+                later = set(self.order[self.order.index(name) + 1 :])
+                below = (f for f in reversed(self.known) if f.terms.get(atom, 0) * c > 0)
+                return (f for f in below if later.isdisjoint(f.variables()))
             case Binary(BinaryOp.MUL):  # of which `of_sizes` knows
                 return tuple(f for f in self.known if [*f.terms] == [atom])
             case _:
