@@ -2,6 +2,7 @@
 
 import argparse
 import datetime
+import json
 import os
 import sys
 import tempfile
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from . import cases, jobs, parts, report, sanitizer
 from .budget import Budget
-from .rows import write
+from .rows import row_of, write
 
 
 def parser() -> argparse.ArgumentParser:
@@ -30,6 +31,9 @@ def parser() -> argparse.ArgumentParser:
     run.add_argument("--to", type=Path, default=Path("results"), help="a folder for the tables")
     run.add_argument("--kernels", help="with commas between, by default all")
     run.add_argument("--only", help="stages, with commas between, by default all")
+    page = commands.add_parser("page", help="a page of documentation from the JSON of a run")
+    page.add_argument("json", type=Path)
+    page.add_argument("to", type=Path)
     job = commands.add_parser("job")
     job.add_argument("part", choices=[*parts.PARTS])
     job.add_argument("subjects", nargs="*")
@@ -52,6 +56,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return prepared(options)
         case "run":
             return run(options)
+        case "page":
+            told = json.loads(options.json.read_text("utf-8"))
+            found = [row_of(one) for one in told["rows"]]
+            options.to.write_text(report.page(found, told["date"]), "utf-8")
+            return 0
         case _:
             work = parts.Work(options.folder, options.subjects, options.tool,
                               Budget.of(options.seconds), options.scale)  # fmt: skip

@@ -146,7 +146,7 @@ _TAG = "import sys; print('cp%d%d' % sys.version_info[:2])"
 
 TILES = (63, 64, 65, 127, 128, 129, 255, 256, 257, 1025)
 MOST_POINTS = 4500  # of a pair of the small sizes
-MOST_ELEMENTS = 400_000  # of a choice of dtypes: all that is carried is some tens of MiB
+MOST_ELEMENTS = 120_000  # of a choice of dtypes: all that is carried is some tens of MiB
 MOST_EMULATED = 3e6  # points, so that a case is emulated in about a second
 KINDS = (InputKind.TIES, InputKind.SMALL, InputKind.EXTREME, InputKind.SPECIAL)
 
@@ -180,7 +180,7 @@ def sizes(spec: KernelSpec, dtypes: Dtypes) -> Iterator[dict[str, int]]:
     near = [s for s in sides(spec, target) if _points(s) <= MOST_POINTS]
     seen: set[tuple[int, ...]] = set()
     room = MOST_ELEMENTS
-    for one in [*square, *small, *near, *tiles]:
+    for one in [*small, *near, *tiles, *square]:
         key = tuple(one.values())
         if key not in seen and allowed(spec, one) and (size := _elements(spec, one)) <= room:
             seen.add(key)

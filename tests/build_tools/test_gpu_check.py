@@ -669,6 +669,40 @@ def test_the_table() -> None:
     assert json.loads(report.as_json(ROWS, "2026-11-23"))["rows"][1]["numbers"]["GB/s"] == 0.25
 
 
+def test_a_page_of_documentation(tmp_path: Path) -> None:
+    machine = {"GPU": "H", "driver": "1", "CuPy": "2", "PyTorch": "3"}
+    took = {"tilesmith us": 4.0, "of the copy's rate %": 50.0, "TFLOP/s": 2.0}
+    rows = [
+        *(Row("machine", name, what, Status.MEASURED) for name, what in machine.items()),
+        Row("right", "exp", "float32 plain", Status.RIGHT, "", {"tried": 7}),
+        Row("right", "exp", "float32 bits, variant 0", Status.RIGHT, "", {"tried": 5}),
+        Row("large", "exp", "float32 8", Status.WRONG),
+        Row("sanitizer", "exp", "racecheck", Status.RIGHT),
+        Row("sanitizer", sanitizer.CONTROL, "racecheck", Status.RIGHT),
+        Row("launches", "exp", "call", Status.MEASURED, "", {"above a raw launch us": 2.5}),
+        Row("times", "copy", "device to device", Status.MEASURED, "", {"GB/s": 3000.0}),
+        Row("bench", "exp", "8", Status.MEASURED, "", {**took, "torch us": 8.0}),
+        Row(
+            "bench",
+            "exp",
+            "8, torch.compile",
+            Status.MEASURED,
+            "",
+            {**took, "torch.compile us": 6.0},
+        ),
+    ]
+    (tmp_path / "run.json").write_text(report.as_json(rows, "2026-11-26"), "utf-8")
+    assert command.main(["page", str(tmp_path / "run.json"), str(tmp_path / "page.md")]) == 0
+    text = (tmp_path / "page.md").read_text("utf-8")
+    for line in (
+        "| small calls, in plain, bits | 12 |",
+        "| rows wrong, failed | 1, 0 |",
+        "| kernels clean under compute-sanitizer: racecheck | 1 |",
+        "| exp | 8 | 4 | 50 % | 2 | torch.compile | 6 | 1.50 |",
+    ):
+        assert f"{line}\n" in text, text
+
+
 def test_good_means_that_something_was_tried() -> None:
     assert not report.good([]) and not report.good(ROWS[3:])
     assert report.good([Row("right", "exp", "plain", Status.RIGHT), ROWS[3]])

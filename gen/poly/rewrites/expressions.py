@@ -126,9 +126,13 @@ def head_of(node: ir.Node) -> tuple[object, ...]:
 
 
 def _identical(a: ir.Node, b: ir.Node) -> bool:
-    """Whether the two are one expression, of which nothing has to be known."""
+    """Whether the two are one expression, of which nothing has to be known. Of statements, whose
+    combiners have expressions of their own, only the same one is.
+    """
     if a is b:
         return True
+    if not isinstance(a, ir.Expr) or not isinstance(b, ir.Expr):
+        return False
     below, others = children(a), children(b)
     alike = head_of(a) == head_of(b) and len(below) == len(others)
     return alike and all(map(_identical, below, others))

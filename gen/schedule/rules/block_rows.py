@@ -2,9 +2,10 @@
 
 Looks for: a block whose values need whole reductions over axes of an array that is read once a
 value, as sums, norms and softmax do; all reductions are over the same rows. GPU: a block of threads
-a row, which reduce together; values of a line that only this row asks for are computed again rather
-than kept, since a row may be of any length. Where rows lie across lines, the last variant takes
-neighbouring rows by neighbouring threads.
+a row, which reduce together, or a warp where rows are short; long rows where those are few, and
+long columns, in two launches. Values of a line that only this row asks for are computed again
+rather than kept, since a row may be of any length. Where rows lie across lines, the last variants
+take neighbouring rows by neighbouring threads.
 """
 
 from collections.abc import Sequence
@@ -245,7 +246,11 @@ def _short(draft: Draft, members: Sequence[str], rows: tuple[str, ...]) -> tuple
     ends = [loop_named(draft.kernel, nest.loop_of[var]).upper for var in nest.reduction]
     if len(ends) > 1 or constant(ends[0]) is not None:
         return ()
-    return (_launched(draft, members, rows, _WARP).under(f"{expr_to_text(ends[0])} <= {SHORT}"),)
+    try:
+        draft = _launched(draft, members, rows, _WARP)
+    except Declined:
+        return ()
+    return (draft.under(f"{expr_to_text(ends[0])} <= {SHORT}"),)
 
 
 def _in_two(draft: Draft, members: Sequence[str], team: _Team) -> tuple[Draft, ...]:

@@ -98,6 +98,34 @@ compute: |
   total = sum(w[j] for j in n)
   y[i] = sum(x[i, j] * w[j] for j in n) / total
 """,
+    "spread": """\
+signature: (n)->()
+arguments: {x: {type: "T[m, n]"}, y: {type: "T[m]", intent: out}}
+compute: |
+  mean[i] = sum(x[i, j] for j in n) / (n + 1)
+  y[i] = sum((x[i, j] - mean[i]) ** 2 for j in n) / (n + 1)
+""",
+    "deep": """\
+signature: (m,n)->(n)
+arguments: {x: {type: "T[m, n]"}, y: {type: "T[n]", intent: out}}
+compute: |
+  peak[j] = max(x[i, j] for i in m)
+  y[j] = sum(x[i, j] - peak[j] for i in m) / m
+constraints: [m >= 1]
+""",
+    "around": """\
+signature: (c,h,w)->(c,h,w)
+arguments: {x: {type: "T[c, h, w]"}, y: {type: "T[c, h, w]", intent: out}}
+compute: |
+  for a in range(c):
+      for i in range(h):
+          for j in range(w):
+              down[a, i, j] = x[a, max(i - 1, 0), j] + x[a, i, j] + x[a, min(i + 1, h - 1), j]
+  for a in range(c):
+      for i in range(h):
+          for j in range(w):
+              y[a, i, j] = down[a, i, max(j - 1, 0)] - 0.5 * down[a, i, min(j + 1, w - 1)]
+""",
     "softmax": """\
 signature: (n)->(n)
 arguments: {x: {type: "T[m, n]"}, y: {type: "T[m, n]", intent: out}}
@@ -151,13 +179,27 @@ SIZES: Mapping[str, tuple[dict[str, int], ...]] = {
     "triangle": ({"n": 0}, {"n": 1}, {"n": 35}),
     "columns": ({"m": 0, "n": 3}, {"m": 1, "n": 33}, {"m": 35, "n": 40}),
     "turned": ({"s": 2, "m": 0, "n": 3}, {"s": 2, "m": 33, "n": 40}),
-    "long_rows": ({"m": 2, "n": 1}, {"m": 1, "n": 65537}),
+    "long_rows": ({"m": 2, "n": 1}, {"m": 7, "n": 65}, {"m": 1, "n": 65537}),
     "weighted": ({"m": 0, "n": 3}, {"m": 3, "n": 40}),
+    "spread": ({"m": 0, "n": 3}, {"m": 9, "n": 33}, {"m": 2, "n": 513}, {"m": 1, "n": 65537}),
+    "deep": ({"m": 1, "n": 1}, {"m": 33, "n": 34}, {"m": 1025, "n": 3}),
+    "around": (
+        {"c": 2, "h": 0, "w": 3},
+        {"c": 1, "h": 1, "w": 70},
+        {"c": 3, "h": 33, "w": 31},
+        {"c": 1, "h": 65, "w": 33},
+    ),
     "softmax": ({"m": 2, "n": 0}, {"m": 1, "n": 1}, {"m": 2, "n": 300}),
     "groups": ({"m": 2, "g": 0, "n": 3}, {"m": 34, "g": 3, "n": 40}),
     "padded": ({"n": 1}, {"n": 300}),
     "prefix": ({"m": 2, "n": 0}, {"m": 3, "n": 100}),
-    "dense": ({"s": 2, "m": 0, "k": 2, "n": 3}, {"s": 1, "m": 33, "k": 9, "n": 33}),
+    "dense": (
+        {"s": 2, "m": 0, "k": 2, "n": 3},
+        {"s": 1, "m": 33, "k": 0, "n": 33},
+        {"s": 1, "m": 33, "k": 9, "n": 33},
+        {"s": 2, "m": 65, "k": 33, "n": 66},
+        {"s": 1, "m": 64, "k": 32, "n": 64},
+    ),
 }
 
 

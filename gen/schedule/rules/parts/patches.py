@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from ....ir.algebra import sub
 from ....ir.index.linear import constant
+from ....ir.nodes import Var
 from ....ir.walk import loops, variables
 from ...edit.tree import loop_named
 from .draft import Declined, Draft
@@ -21,12 +22,12 @@ EACH = 4  # points of a thread, one below the other
 
 
 def reads_around(nest: Nest) -> bool:
-    """Whether a block reads an array at several places for a point."""
-    terms = {*nest.reduction}
+    """Whether a block reads an array at several places for a point, between its own and others'."""
+    points, terms = {*nest.spatial}, {*nest.reduction}
     for read in nest.reads:
+        beside = [i for i in read.indices if not isinstance(i, Var) and variables(i) & points]
         places = {other.indices for other in nest.reads if other.buffer == read.buffer}
-        windows = [i for i in read.indices if variables(i) & terms and variables(i) - terms]
-        if read.variables & {*nest.spatial} and (len(places) > 1 or windows):
+        if beside and (len(places) > 1 or any(variables(i) & terms for i in beside)):
             return True
     return False
 
