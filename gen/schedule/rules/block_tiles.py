@@ -4,7 +4,7 @@ Looks for: a reduction over one loop whose terms read two arrays, each of which 
 result that the other one has; and what is made of it alone, element by element. GPU: a block of
 threads a tile of the result, of which each thread has a part in registers. Strips of both arrays
 pass through shared memory. Past their ends tiles have zeros, so that nothing inside asks for them;
-the last strip, which may end early, is by itself. What a thread reads of a tile lies side by side.
+the last strip, which may end early, is by itself.
 """
 
 from collections.abc import Iterator, Mapping
@@ -37,25 +37,6 @@ class _Product:
     term: str
     left: ArrayAccess
     right: ArrayAccess
-
-    def places(self, axis: str, each: int) -> "_Places":
-        """Where a thread's elements are along an axis of a tile: side by side where their factor
-        lies along it, since one access then reads several; else as far apart as there are threads,
-        so that these read from different banks.
-        """
-        read, var = {"i": (self.left, self.rows), "j": (self.right, self.columns)}[axis]
-        if read.stride(var) == 1:
-            return _Places("tr", (SIDE, each))
-        return _Places("rt", (each, SIDE))
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Places:
-    """A tile's axis: r, the elements of a thread, and t, threads, in their order; how many."""
-
-    order: str
-    factors: tuple[int, int]
 
 
 def gpu(draft: Draft, nest: Nest) -> Iterator[Draft]:
@@ -131,23 +112,21 @@ def _tiled(draft: Draft, product: _Product, each: int) -> Draft:
         last = tile = f"{name}_tile"
         draft = draft.step("cache_write", block=name, scope="local", as_=tile)
     draft = draft.step("pad", block=name, multiples={product.rows: size, product.columns: size})
-    along = {axis: product.places(axis, each) for axis in "ij"}
     for axis, loop in (("i", row), ("j", column)):
-        parts = [f"{name}.{axis}{part}" for part in f"b{along[axis].order}"]
-        draft = draft.step("split", loop=loop, factors=[None, *along[axis].factors], as_=parts)
+        parts = [f"{name}.{axis}{part}" for part in "brt"]
+        draft = draft.step("split", loop=loop, factors=[None, each, SIDE], as_=parts)
     draft = draft.step("split", loop=term, factors=[None, STRIP], as_=[f"{name}.lb", f"{name}.lr"])
     order = [f"{name}.{part}" for part in ("ib", "jb", "lb", "it", "jt", "lr", "ir", "jr")]
     draft = draft.step("reorder", loops=[*batch, *order])
     draft = draft.step("reverse_compute_at", block=last, loop=f"{name}.jb")
-    ends = {k: along[axis].factors[1] for k, axis in zip(_axes(draft, product), "ij", strict=True)}
-    for place in sorted(ends, reverse=True):
-        draft = draft.step("transform_layout", buffer=tile, axis=place, factors=[None, ends[place]])
+    for place in sorted(_axes(draft, product), reverse=True):
+        draft = draft.step("transform_layout", buffer=tile, axis=place, factors=[None, SIDE])
     blocks = [*batch, f"{name}.ib", f"{name}.jb"]
     for loop, axis in zip(reversed(blocks), "xyz", strict=False):
         draft = draft.step("bind", loop=loop, axis=f"blockIdx.{axis}")
     draft = draft.step("decompose_reduction", block=name, loop=f"{name}.lb")
     draft, sums = _last_apart(draft, name)
-    draft = _written(draft, name, last, along, sums)
+    draft = _written(draft, name, last, each, sums)
     for part, strip in sums.items():
         draft = _through_shared(draft, product, copies, part, strip)
     for copy in copies:
@@ -194,14 +173,12 @@ def _axes(draft: Draft, product: _Product) -> tuple[int, ...]:
     return tuple(indices.index(Var(var)) for var in (product.rows, product.columns))
 
 
-def _written(
-    draft: Draft, name: str, last: str, along: Mapping[str, _Places], sums: Mapping[str, str]
-) -> Draft:
+def _written(draft: Draft, name: str, last: str, each: int, sums: Mapping[str, str]) -> Draft:
     """With tiles written by the threads that have them."""
     both = nest_of(draft.kernel, last).loops[-2:]
-    for (axis, places), loop in zip(along.items(), both, strict=True):
-        parts = [f"{last}.{axis}{part}" for part in places.order]
-        draft = draft.step("split", loop=loop.var, factors=[*places.factors], as_=parts)
+    for axis, loop in zip("ij", both, strict=True):
+        parts = [f"{last}.{axis}{part}" for part in "rt"]
+        draft = draft.step("split", loop=loop.var, factors=[each, SIDE], as_=parts)
     order = [f"{last}.{part}" for part in ("it", "jt", "ir", "jr")]
     draft = draft.step("reorder", loops=order)
     for part, axis in (("it", "y"), ("jt", "x")):

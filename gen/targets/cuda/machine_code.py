@@ -44,7 +44,7 @@ def machine_code(
         kept.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=kept) as folder:
             made, words = Path(folder, "made.fatbin"), Path(folder, "made.json")
-            entries = _with_registers(source, (*options, "-o", str(made)), headers)
+            entries = with_registers(source, (*options, "-o", str(made)), headers)
             functions = _functions(source, entries)
             words.write_text(json.dumps(functions, indent=1) + "\n", encoding="utf-8")
             os.replace(made, binary)
@@ -81,13 +81,13 @@ def of_launches(text: str, architecture: Architecture) -> tuple[OfLaunch, ...]:
         source = Path(folder, "kernel.cu")
         source.write_text(text, "utf-8")
         to = ("-cubin", "-o", str(Path(folder, "kernel.cubin")))
-        found = _with_registers(source, (f"-arch={architecture}", *to), HEADERS)
+        found = with_registers(source, (f"-arch={architecture}", *to), HEADERS)
     return tuple(
         OfLaunch(r, occupancy(architecture, threads[r.name], r.registers, r.shared)) for r in found
     )
 
 
-def _with_registers(
+def with_registers(
     source: Path, options: Sequence[str], headers: Sequence[Path]
 ) -> tuple[Resources, ...]:
     """Compiles device text; where functions spill, again, with all registers for these that there

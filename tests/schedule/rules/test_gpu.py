@@ -5,6 +5,7 @@ What runs, runs at sizes around tiles and threads: with none, with one, and with
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,11 +16,13 @@ from gen.language.model import KernelSpec
 from gen.language.reader import loads
 from gen.lower.variants import Plain
 from gen.targets.cuda.target import Cuda
+from gen.targets.registry import TARGETS
 from gen.trial.comparison import tried
 from gen.trial.inputs import random_arrays
 from gen.trial.plain import Reference
 from gen.trial.run import compiled
 from tests.conftest import Golden
+from tests.targets.cuda.made import ROOT, TRIED
 
 GPU = Cuda.at("sm_90")
 
@@ -212,6 +215,13 @@ def spec(name: str) -> KernelSpec:
 def test_recipes(name: str, golden: Golden) -> None:
     kernel = spec(name)
     golden(f"rules/gpu_{name}.yaml", written(Plain(kernel, choices(kernel)[0]), GPU))
+
+
+@pytest.mark.parametrize("name", TRIED)
+def test_recipes_of_shipped_kernels(name: str, golden: Golden) -> None:
+    """`tests/targets/cuda` tries these for all that the kernels are given."""
+    kernel = replace(TARGETS.load(ROOT / f"{name}.yaml"), recipes=())
+    golden(f"rules/cuda/{name}.yaml", written(Plain(kernel, choices(kernel)[0]), GPU))
 
 
 @pytest.mark.parametrize("name", SPECS)

@@ -114,6 +114,7 @@ def subject(name: str, number: int = 0) -> Subject:
 # ---------------------------------------------------------------- sizes
 
 
+_ROWS = (8, 600), (40, 1032), (2, 66_000)
 _MOST = 300
 _MOST_POINTS = 2**22  # of kernels with many dims
 
@@ -144,11 +145,14 @@ def sizes_of(of: Subject) -> list[dict[str, int]]:
 
 
 def calls(of: Subject) -> Iterator[tuple[str, dict[str, Array], dict[str, int]]]:
-    """For each variant one that runs it: arrays in C's order, in Fortran's, odd and long ones."""
-    asked, long = {variant.name for variant in of.variants}, dict.fromkeys(of.spec.dims, 2)
-    near, long[of.spec.dims[-1]] = dict.fromkeys(of.spec.dims, 64), 66_000
-    odd = dict.fromkeys(of.spec.dims, 61)
-    for sizes, order in ((near, "C"), (near, "F"), (odd, "C"), (long, "C")):
+    """For each variant one that runs it: arrays in C's order, in Fortran's, with longer rows, odd
+    and long ones.
+    """
+    asked, last = {variant.name for variant in of.variants}, of.spec.dims[-1]
+    near, less, odd = (dict.fromkeys(of.spec.dims, n) for n in (64, 48, 61))
+    wide, deep, long = (dict.fromkeys(of.spec.dims, few) | {last: n} for few, n in _ROWS)
+    cases = [(near, "C"), (near, "F"), (less, "C"), (wide, "C"), (deep, "F"), (odd, "C")]
+    for sizes, order in (*cases, (long, "C")):
         if not asked:
             return
         arrays = {n: np.array(x, order=order) for n, x in of.arrays(sizes).items()}

@@ -19,7 +19,7 @@ from .emulated_kernels import calls, of_all_dtypes, subject
 from .made import ELEMENTWISE, NAMES, TRIED, sources, variants
 
 ALL = (*TRIED, *NAMES)
-WITHOUT = {*ELEMENTWISE, "gelu_gpu", "triangle_gpu"}  # whose threads share nothing
+WITHOUT = {*ELEMENTWISE, "blur", "gelu_gpu", "triangle_gpu"}  # whose threads share nothing
 
 
 def in_tree(stmt: Stmt) -> int:
