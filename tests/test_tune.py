@@ -128,10 +128,11 @@ def test_a_recipe_of_ones_own() -> None:
 
 def test_numbers_in_what_rules_write() -> None:
     subject = subjects.of_rules(plain(), Cuda.at("sm_90"))
-    assert subject.values == {"thread": 256} and subject.text is not None
-    assert "params: {thread: 64}" in subject.text({"thread": 64})
-    assert "factors: [null, $thread]" in subject.text({"thread": 64})
-    assert dict(subject.recipe({"thread": 64}).params[0].values) == {"": 64}
+    assert subject.values == {"turn": 2, "thread": 256} and subject.text is not None
+    fewer = {"turn": 4, "thread": 64}
+    assert "params: {turn: 4, thread: 64}" in subject.text(fewer)
+    assert "factors: [null, $turn, $thread]" in subject.text(fewer)
+    assert [dict(p.values) for p in subject.recipe(fewer).params] == [{"": 4}, {"": 64}]
 
 
 def test_one_name_a_number() -> None:

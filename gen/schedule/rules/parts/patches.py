@@ -16,8 +16,8 @@ from .draft import Declined, Draft
 from .launches import at_home
 from .nest import Nest
 
-LANES = 32  # threads along a line, and so the places of a patch
-TALL = 8  # threads across lines
+ALONG = 32  # threads along a line, and so the places of a patch
+DOWN = 8  # threads across lines
 EACH = 4  # points of a thread, one below the other
 
 
@@ -42,9 +42,9 @@ def patches(draft: Draft, chosen: Sequence[str], label: str) -> Draft:
     *outer, row, line = chosen
     at = {part: f"{label}.{part}" for part in ("down", "along", "y", "thread", "point")}
     draft = draft.step(
-        "split", loop=row, factors=[None, TALL, EACH], as_=[at["down"], at["y"], at["point"]]
+        "split", loop=row, factors=[None, DOWN, EACH], as_=[at["down"], at["y"], at["point"]]
     )
-    draft = draft.step("split", loop=line, factors=[None, LANES], as_=[at["along"], at["thread"]])
+    draft = draft.step("split", loop=line, factors=[None, ALONG], as_=[at["along"], at["thread"]])
     order = [at[part] for part in ("down", "along", "y", "thread", "point")]
     draft = draft.step("reorder", loops=order)
     for loop, axis in zip((at["along"], at["down"], *outer), "xyz", strict=False):
@@ -65,4 +65,4 @@ def innermost(draft: Draft, label: str) -> str:
 def _is_short(draft: Draft, name: str) -> bool:
     loop = loop_named(draft.kernel, name)
     extent = constant(sub(loop.upper, loop.lower))
-    return extent is not None and extent < TALL
+    return extent is not None and extent < DOWN
