@@ -5,7 +5,7 @@ PyTorch in float64, on the GPU, says what is right, within the benchmark's limit
 that are timed on processors, so arrays are taken in turn, as copies beyond the GPU's cache.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -15,12 +15,10 @@ from typing import Any
 
 from . import times
 from .budget import Budget
-from .rows import Row, Status, caught, failure
+from .rows import Row, Status, caught
 
 PART = "bench"
 MOST_SETS = 16
-
-Call = Callable[[], object]
 
 
 def rows(
@@ -60,17 +58,14 @@ def _tried(
     moved = case.bytes_read + case.bytes_written
     count = min(2 + ceil(2 * watch.cache / moved), MOST_SETS)
     sets = [[x.copy() for x in drawn] for _ in range(count)]
-    ways: dict[str, list[Call]] = {"tilesmith": [ours(xp.empty_like(out), *x) for x in sets]}
-    without: dict[str, str] = {}
-    name = "torch.compile" if compiled else "torch"
     function = torch.compile(theirs, dynamic=False) if compiled else theirs
-    try:
-        calls: list[Call] = [partial(function, *_tensors(torch, kernel.name, x)) for x in sets]
-        calls[0]()
-        ways[name] = calls
-    except Exception as error_:
-        without[name] = failure(PART, kernel.name, name, error_).text
-    took = times.together(watch, ways)
+    makers: dict[str, times.Peer] = {
+        "tilesmith": lambda given: ours(xp.empty_like(out), *given),
+        "torch.compile" if compiled else "torch": lambda given: partial(
+            function, *_tensors(torch, kernel.name, given)
+        ),
+    }
+    took, without = times.beside(kernel.name, watch, sets, makers)
     row = times.row(PART, kernel.name, what, moved, case.operations, took, without, rate)
     return replace(row, numbers={"error": error, **row.numbers})
 

@@ -99,15 +99,23 @@ def timed(
     """The times of each way, `tilesmith` the first, and why some have none."""
     count = sets_of_inputs(work, dtype, watch.cache)
     sets = [inputs(f, work, dtype, seed) for seed in range(count)]
+    makers = {"tilesmith": _ours(f, ts, work, dtype), **peers}
+    return beside(work.kernel, watch, sets, makers)
+
+
+def beside(
+    kernel: str, watch: Stopwatch, sets: Sequence[list[Any]], makers: Mapping[str, Peer]
+) -> tuple[dict[str, list[float]], dict[str, str]]:
+    """The times of each that can be called with these inputs, and why others cannot."""
     ways: dict[str, Sequence[Callable[[], object]]] = {}
     without: dict[str, str] = {}
-    for name, peer in {"tilesmith": _ours(f, ts, work, dtype), **peers}.items():
+    for name, peer in makers.items():
         try:
             calls = [peer(given) for given in sets]
             calls[0]()
             ways[name] = calls
-        except Exception as error:
-            without[name] = failure(PART, work.kernel, name, error).text
+        except Exception as error:  # whatever a peer raises: the others are timed all the same
+            without[name] = failure(PART, kernel, name, error).text
     return together(watch, ways), without
 
 

@@ -97,7 +97,7 @@ def test_the_prover_refuses_them(name: str) -> None:
         assert len(planted_) > 3
         accepted += [what for what, wrong in planted_ if is_proved(name, wrong)]
     assert all(any(re.fullmatch(known, what) for known in HARMLESS) for what in accepted), accepted
-    assert len(accepted) <= 8
+    assert len({*accepted}) <= 5  # each planted in several variants
 
 
 # ---------------------------------------------------------------- in the device text
