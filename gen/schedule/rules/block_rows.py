@@ -243,14 +243,14 @@ def _launched(draft: Draft, members: Sequence[str], rows: Sequence[str], team: _
 def _short(draft: Draft, members: Sequence[str], rows: tuple[str, ...]) -> tuple[Draft, ...]:
     """For rows that leave most threads of a block without work, a warp each."""
     nest = nest_of(draft.kernel, _sums(draft, members)[-1])
-    ends = [loop_named(draft.kernel, nest.loop_of[var]).upper for var in nest.reduction]
-    if len(ends) > 1 or constant(ends[0]) is not None:
+    sizes = [nest.size(var) for var in nest.reduction]
+    if len(sizes) > 1 or sizes[0] is None or constant(sizes[0]) is not None:
         return ()
     try:
         draft = _launched(draft, members, rows, _WARP)
     except Declined:
         return ()
-    return (draft.under(f"{expr_to_text(ends[0])} <= {SHORT}"),)
+    return (draft.under(f"{expr_to_text(sizes[0])} <= {SHORT}"),)
 
 
 def _in_two(draft: Draft, members: Sequence[str], team: _Team) -> tuple[Draft, ...]:
@@ -267,11 +267,15 @@ def _in_two(draft: Draft, members: Sequence[str], team: _Team) -> tuple[Draft, .
         return ()
     if len(last.spatial) != len(nest.spatial):
         return ()
-    ends = {v: expr_to_text(loop_named(draft.kernel, nest.loop_of[v]).upper) for v in nest.loop_of}
     (term,) = nest.reduction
-    when = [f"{ends[term]} >= {4 * team.part}"]
-    if team is _WIDE and nest.spatial:
-        when.insert(0, f"{_times([ends[v] for v in nest.spatial])} <= {FEW_ROWS}")
+    few = nest.spatial if team is _WIDE else ()
+    sizes = {var: nest.size(var) for var in (term, *few)}
+    texts = {var: expr_to_text(size) for var, size in sizes.items() if size is not None}
+    if len(texts) < len(sizes):
+        return ()
+    when = [f"{texts[term]} >= {4 * team.part}"]
+    if few:
+        when.insert(0, f"{_times([texts[v] for v in few])} <= {FEW_ROWS}")
     try:
         draft = _parted(draft, nest, nest.loop_of[term], team)
         rows = nest_of(draft.kernel, members[-1]).spatial

@@ -7,13 +7,14 @@ pass through shared memory. Past their ends tiles have zeros, so that nothing in
 the last strip, which may end early, is by itself.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import final
 
-from ...ir.nodes import Store, Update, Var
+from ...ir.index.linear import constant
+from ...ir.nodes import Expr, Store, Update, Var
 from ...ir.text.print_expr import expr_to_text
-from ..edit.tree import loop_named, readers
+from ..edit.tree import readers
 from .parts.apart import apart
 from .parts.draft import Declined, Draft
 from .parts.launches import in_launch, kept, settled
@@ -44,15 +45,22 @@ def gpu(draft: Draft, nest: Nest) -> Iterator[Draft]:
         raise Declined("it is in a launch")
     draft = apart(draft, nest.name)
     product = _product(draft, nest.name)
-    where = nest_of(draft.kernel, product.block).loop_of
-    ends = [
-        expr_to_text(loop_named(draft.kernel, where[v]).upper)
-        for v in (product.rows, product.columns)
-    ]
-    many = tuple(f"{end} >= 64" for end in ends)
-    if many not in draft.elsewhere:
+    nest = nest_of(draft.kernel, product.block)
+    many = _at_least(64, [nest.size(var) for var in (product.rows, product.columns)])
+    if many is not None and many not in draft.elsewhere:
         yield _tiled(draft, product, 4).under(*many)
     yield _tiled(draft, product, 2)
+
+
+def _at_least(least: int, sizes: Sequence[Expr | None]) -> tuple[str, ...] | None:
+    """The conditions that sizes are as large; none that all is known of. None where they cannot
+    hold, or cannot be asked.
+    """
+    known = [None if size is None else constant(size) for size in sizes]
+    asked = [size for size, value in zip(sizes, known, strict=True) if value is None]
+    if None in asked or any(value is not None and value < least for value in known):
+        return None
+    return tuple(f"{expr_to_text(size)} >= {least}" for size in asked if size is not None)
 
 
 def _product(draft: Draft, name: str) -> _Product:

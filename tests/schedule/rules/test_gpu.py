@@ -76,6 +76,12 @@ compute: |
       for j in range(i, n):
           y[i, j] = x[j]
 """,
+    "triangle_sum": """\
+signature: (m,m),(m)->(m)
+arguments: {x: {type: "T[m, m]"}, v: {type: "T[m]"}, y: {type: "T[m]", intent: out}}
+compute: |
+  y[i] = v[i] - sum(x[i, k] for k in range(i + 1))
+""",
     "columns": """\
 signature: (m,n)->(n)
 arguments: {x: {type: "T[m, n]"}, y: {type: "T[n]", intent: out}}
@@ -180,6 +186,7 @@ SIZES: Mapping[str, tuple[dict[str, int], ...]] = {
     "steps": ({"n": 0}, {"n": 1}, {"n": 300}),
     "own_line": ({"m": 0, "n": 1}, {"m": 33, "n": 70}),
     "triangle": ({"n": 0}, {"n": 1}, {"n": 35}),
+    "triangle_sum": ({"m": 0}, {"m": 1}, {"m": 35}, {"m": 600}),
     "columns": ({"m": 0, "n": 3}, {"m": 1, "n": 33}, {"m": 35, "n": 40}),
     "turned": ({"s": 2, "m": 0, "n": 3}, {"s": 2, "m": 33, "n": 40}),
     "long_rows": ({"m": 2, "n": 1}, {"m": 7, "n": 65}, {"m": 1, "n": 65537}),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import final
 
 from ....ir.algebra import conjuncts
-from ....ir.index.linear import linear
+from ....ir.index.linear import constant, linear
 from ....ir.nodes import (
     Binary,
     BinaryOp,
@@ -146,6 +146,15 @@ class Nest:
     def own(self) -> tuple[Loop, ...]:
         """The loops that run this block alone."""
         return tuple(loop for loop in self.loops if loop.var not in self.shared)
+
+    def size(self, var: str) -> Expr | None:
+        """How many values a variable has; None where no call knows: where another loop says it, as
+        in triangles, or data.
+        """
+        loop = next(loop for loop in self.loops if loop.var == self.loop_of[var])
+        of_loops = variables(loop.upper) & {other.var for other in self.loops}
+        known = constant(loop.lower) == 0 and not of_loops and not loads(loop.upper)
+        return loop.upper if known else None
 
     @property
     def writes(self) -> tuple[ArrayAccess, ...]:
