@@ -14,12 +14,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..binding import cython, descriptors, header, stubs
 from ..binding.manifest import Entry, entry_from_json, entry_to_json, manifest_text
 from ..cache import cache_folder
 from ..errors import TilesmithError
 from ..targets.runtime import CUDA, DEVICE_HEADERS, RUNTIME, digest
+
+if TYPE_CHECKING:
+    from ..poly.limit import Limited
 
 GENERATOR = Path(__file__).parents[1]
 RUNTIME_SOURCES = (
@@ -48,21 +52,23 @@ def generate(
     depfile: Path | None,
     architectures: Sequence[str] = (),
     cuda_kernels: Sequence[str] | None = None,
+    limited: "Limited | None" = None,
 ) -> None:
     """Writes of each spec `<kernel>.<level>.c` for each level and the fragment `<kernel>.json` into
     the folder; of cuda_kernels, of each architecture `.c`, the host side, and `.cu`. None: of all
-    that have a recipe for GPUs.
+    that have a recipe for GPUs. limited: the prover, by default `prove_within`.
 
     A spec's file is named after its kernel. Raises TilesmithError, also where a kernel has such a
     recipe and cuda_kernels leave it out.
     """
     from .. import pipeline  # the prover's libraries load only here
-    from ..poly.cache import prover
+    from ..poly.cache import SECONDS, prover
+    from ..poly.limit import prove_within
     from ..schedule.recipe import choose
     from ..targets.registry import TARGETS
 
     chosen = TARGETS.chosen(None, levels)
-    prove = prover(folder / "proofs")
+    prove = prover(folder / "proofs", SECONDS, limited or prove_within)
     for spec in specs:
         read = TARGETS.load(spec)
         on = [a for a in architectures if choose(read.recipes, "cuda", a)]
@@ -211,15 +217,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         match options.command:
             case "generate":
-                with _cycles_kept():
-                    generate(
-                        options.specs,
-                        options.levels.split(","),
-                        options.output_dir,
-                        options.depfile,
-                        options.architectures.split(",") if options.architectures else (),
-                        options.cuda_kernels,
-                    )
+                return 0 if _generated(options) else 1
             case "merge":
                 merge(
                     options.fragments,
@@ -250,6 +248,33 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 1
     return 0
+
+
+def _generated(options: argparse.Namespace) -> bool:
+    """Whether it was; else an error was printed. In a child process first, which a proof that
+    passes its limit ends: then here, where each proof has a process of its own.
+    """
+    from ..poly.limit import Limited, attempted, prove_or_end, prove_within
+
+    def work(limited: Limited) -> bool:
+        try:
+            with _cycles_kept():
+                generate(
+                    options.specs,
+                    options.levels.split(","),
+                    options.output_dir,
+                    options.depfile,
+                    options.architectures.split(",") if options.architectures else (),
+                    options.cuda_kernels,
+                    limited,
+                )
+        except TilesmithError as error:
+            print(error, file=sys.stderr)
+            return False
+        return True
+
+    done = attempted(lambda: work(prove_or_end))
+    return work(prove_within) if done is None else done
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -18,7 +18,7 @@ from ..ir.nodes import Kernel
 from ..ir.text.printer import to_text
 from ..ir.types import DType, Kind
 from .certificate import Scheduled
-from .limit import Prove, prove_within
+from .limit import Limited, Prove, prove_within
 from .prove import prove
 from .workbench import Workbench
 
@@ -33,11 +33,11 @@ SECONDS = 60.0
 """The longest that one proof may take: a step's takes under a second on all that ships."""
 
 
-def prover(folder: Path, seconds: float = SECONDS) -> Prove:
+def prover(folder: Path, seconds: float = SECONDS, limited: Limited = prove_within) -> Prove:
     """The prover under a limit of time, with what it proved before remembered in a folder."""
 
     def within(plain: Kernel, state: Scheduled, bench: Workbench) -> None:
-        prove_within(plain, state, seconds, bench=bench)
+        limited(plain, state, seconds, bench=bench)
 
     return lambda plain, state, bench: prove_once(plain, state, folder, within, bench)
 

@@ -3,9 +3,13 @@
 Input: what `prove` takes, and seconds of processor time, which a busy machine does not stretch.
 Output: the same answer, from a child process that is ended at the limit. Whatever the child raises
 is raised here, and the workbench here learns what parts it proved. `within` asks any question so.
+
+To start a process for each proof takes a sixth of what a build takes. `prove_or_end` asks in the
+process that it is called from, and the limit ends that: it is for what `attempted` runs.
 """
 
 import gc
+import os
 import signal
 import sys
 import traceback
@@ -13,7 +17,7 @@ from collections.abc import Callable
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, TypeVar, final
+from typing import Any, Protocol, TypeVar
 
 import islpy as isl
 
@@ -25,6 +29,15 @@ from .witness import Refused
 from .workbench import Workbench
 
 Prove = Callable[[Kernel, Scheduled, Workbench], None]
+
+
+class Limited(Protocol):
+    """`prove_within`, or what stands for it."""
+
+    def __call__(
+        self, plain: Kernel, state: Scheduled, seconds: float, *, bench: Workbench | None = None
+    ) -> None: ...
+
 
 PATIENCE = 20  # seconds by the clock for one of processor time, then the child is taken for stuck
 
@@ -90,12 +103,33 @@ def within(seconds: float, ask: Callable[..., A], *arguments: object) -> A:
         here.close()
 
 
+def attempted(work: Callable[[], bool]) -> bool | None:
+    """What `work` answers in a child process; None where that comes to no end by itself, or raises,
+    or where a process cannot be copied.
+    """
+    if sys.platform == "win32":
+        return None
+    child = get_context("fork").Process(target=_exit, args=(work,))
+    child.start()
+    child.join()
+    return {_TRUE: True, _FALSE: False}.get(child.exitcode or 0)
+
+
+_TRUE, _FALSE = 40, 41  # exit codes that nothing else has
+
+
+def _exit(work: Callable[[], bool]) -> None:
+    try:
+        code = _TRUE if work() else _FALSE
+    except BaseException:  # whoever asks again is told
+        code = 1
+    sys.exit(code)
+
+
 def _send(
     connection: Connection, seconds: float, ask: Callable[..., A], arguments: tuple[object, ...]
 ) -> None:
-    if sys.platform != "win32":
-        signal.signal(signal.SIGPROF, signal.SIG_DFL)
-        signal.setitimer(signal.ITIMER_PROF, seconds)
+    _limit_time(seconds)
     _limit_memory()
     gc.freeze()  # what the parent holds: to look for cycles in it would copy all of its memory
     try:
@@ -107,7 +141,13 @@ def _send(
     connection.close()
 
 
-@final
+def _limit_time(seconds: float) -> None:
+    """Ends the process after so much processor time; 0: no more."""
+    if sys.platform != "win32":
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+
+
 class _OutOfMemory:
     """What a child answers that has no more memory."""
 
@@ -155,6 +195,30 @@ def prove_within(
         raise ProofTimeout(f"{what} had {none}") from None
     except Died as none:
         raise ProverError(f"{what} had {none}") from None
+    _tell(answer, plain, bench, what)
+
+
+def prove_or_end(
+    plain: Kernel,
+    state: Scheduled,
+    seconds: float,
+    prove: Prove = prove,
+    bench: Workbench | None = None,
+) -> None:
+    """As `prove_within`, in this process, which ends where that raises ProofTimeout."""
+    bench = bench or Workbench()
+    _limit_memory()
+    _limit_time(seconds)
+    try:
+        answer = _answer(plain, state, prove, bench)
+    except (MemoryError, isl.Error):  # isl may have left anything half done
+        os.kill(os.getpid(), signal.SIGKILL)
+    finally:
+        _limit_time(0)
+    _tell(answer, plain, bench, f"the proof of kernel '{plain.name}'")
+
+
+def _tell(answer: Any, plain: Kernel, bench: Workbench, what: str) -> None:
     match answer:
         case frozenset():
             bench.learn(plain, answer)

@@ -20,7 +20,7 @@ from gen.project import FILES
 
 ROOT = Path(__file__).parents[2]
 KERNELS = ("argmax", "exp", "softmax")
-LEFT_OUT = ignore_patterns(".git", ".venv", ".*cache*", "__pycache__", "build", "dist", "*.so")
+LEFT_OUT = ignore_patterns(".git", ".venv*", ".*cache*", "__pycache__", "build", "dist", "*.so")
 
 
 def _run(command: list[str | Path], environment: dict[str, str] | None = None) -> str:

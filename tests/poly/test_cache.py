@@ -15,8 +15,15 @@ from gen.ir.nodes import Kernel
 from gen.poly import cache, limit
 from gen.poly.cache import key, prove_once
 from gen.poly.certificate import Scheduled, Source
-from gen.poly.limit import ProofTimeout, Prove, ProverError, prove_within
-from gen.poly.prove import Refused
+from gen.poly.limit import (
+    ProofTimeout,
+    Prove,
+    ProverError,
+    attempted,
+    prove_or_end,
+    prove_within,
+)
+from gen.poly.prove import Refused, prove
 from gen.poly.values.flow import plain_flow
 from gen.poly.workbench import Workbench
 
@@ -189,6 +196,31 @@ def test_a_proof_that_takes_too_much_memory(prove: Prove, monkeypatch: pytest.Mo
     assert timeout.value.message == (
         "the proof of kernel 'k' had no answer within 0.125 GiB of memory"
     )
+
+
+def proved_here(prove: Prove, seconds: float, tree: Kernel) -> bool | None:
+    """What a child process says in which the proof ran."""
+
+    def work() -> bool:
+        try:
+            prove_or_end(doubled(), state(tree), seconds, prove)
+        except Refused as refused:
+            return refused.reason != "element [0] of 'y' must end as y[0], and does not"
+        return True
+
+    return attempted(work)
+
+
+def test_proofs_in_one_child_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It ends where `prove_within` would say that there is no answer."""
+    assert proved_here(prove, 60, doubled()) is True
+    assert proved_here(prove, 60, doubled(upper="n - 1")) is False
+    assert proved_here(computing, 0.05, doubled()) is None
+    assert proved_here(starved, 60, doubled()) is None
+    assert proved_here(dying, 60, doubled()) is None
+    if sys.platform == "linux":
+        monkeypatch.setattr(limit, "MEMORY", 2**27)
+        assert proved_here(hungry, 60, doubled()) is None
 
 
 def test_an_error_of_the_step_is_told_as_it_is() -> None:
