@@ -37,10 +37,14 @@ def written(digests: Digests) -> str:
     return "".join([head, *sorted(kernels)])
 
 
-def put(old: Digests, level: str, made: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """The table with these digests for those that a level had."""
+def put(
+    old: Digests, level: str, made: Mapping[str, str], of: Collection[str] | None = None
+) -> dict[str, dict[str, str]]:
+    """The table with these digests for those that a level had. of: the kernels that were asked,
+    where that is not all.
+    """
     rows = {
-        name: {k: v for k, v in old.get(name, {}).items() if k != level}
+        name: {k: v for k, v in old.get(name, {}).items() if k != level or name not in (of or old)}
         | ({level: made[name]} if name in made else {})
         for name in (*old, *made)
     }

@@ -48,7 +48,7 @@ from gen.targets.c import library
 from gen.targets.cpu import jit
 from gen.targets.cpu import updates as update
 
-NUMBER_OF_SEQUENCES = 120
+NUMBER_OF_SEQUENCES = 80
 
 
 def unproved(plain: Kernel, state: Scheduled, bench: Workbench) -> None:

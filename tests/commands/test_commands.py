@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from gen.cli import main
+from gen.commands import build
 from gen.language import load, loads
-from gen.poly import laws
+from gen.poly import cache, laws
 from gen.reference import primitives as reference
 from gen.schedule import intrinsics
 from gen.schedule.base import OF_ANY
@@ -153,6 +154,22 @@ def test_generate(
     refused = row_sums(tmp_path, "parallel: {loop: y.j}")
     assert main(["generate", str(refused), "-o", str(tmp_path / "none")]) == 1
     assert not list((tmp_path / "none").iterdir())
+
+
+def test_a_build_whose_proofs_pass_their_limit(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which ends the process that all proofs are in: each then has its own, and the error is told
+    once.
+    """
+    command = ["generate", str(SOFTMAX), "--levels", "v2", "--output-dir", str(tmp_path)]
+    monkeypatch.setattr(cache, "SECONDS", 1e-6)
+    assert build.main(command) == 1
+    error = "error: the proof of kernel 'softmax' had no answer within 1e-06 seconds"
+    assert capfd.readouterr().err.count(error) == 1
+    monkeypatch.undo()
+    assert build.main(command) == 0
+    assert (tmp_path / "softmax.v2.c").is_file()
 
 
 def test_primitives(capsys: pytest.CaptureFixture[str]) -> None:
