@@ -145,6 +145,14 @@ def triangle(n, x: float32[n, n], y: Out[float32[n]]):
                 y[i] = combine.sum(y[i], x[i, j])
 """
 
+BELOW = """\
+def below(n, x: float32[n, n], y: InOut[float32[n]]):
+    for y.i in range(n):
+        for y.j in range(y.i):
+            with block("y", i=spatial(y.i), j=reduction(y.j, i)):
+                y[i] = combine.sum(y[i], x[i, j])
+"""
+
 UPPER = """\
 def upper(n, x: float32[n, n], y: InOut[float32[n, n]]):
     for y.i in range(n):

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from ...ir import nodes as ir
-from ...ir.algebra import add, conjunction, index
+from ...ir.algebra import add, conjunction, conjuncts, index, less
 from ...ir.index.bounds import LoopRange, highest, lowest
 from ...ir.inits import explicit_init
 from ...ir.walk import ancestors, replace_stmt, seq, substitute, targets, variables
@@ -13,7 +13,7 @@ from ...poly.certificate import Flow, Scheduled, Source
 from ..base import Example, Primitive
 from ..edit import tree as edit
 from ..edit.tree import CannotApply
-from ..examples import ROW_SUM, TRIANGLE
+from ..examples import BELOW, ROW_SUM, TRIANGLE
 
 
 class Rfactor(Primitive):
@@ -222,6 +222,8 @@ class Rfactor(Primitive):
         pairs = zip(block.iters, block.bindings, strict=True)
         own = tuple((v, substitute(b, renamed)) for v, b in pairs if v.kind is ir.IterKind.SPATIAL)
         kept = conjunction(*edit.without_loops(block.predicate, dropped))
+        if not block.initialises:
+            kept = conjunction(kept, *self._some_term(block, inside))
         join = replace(
             block,
             iters=tuple(v for v, _ in (*own, *lanes)),
@@ -236,6 +238,18 @@ class Rfactor(Primitive):
             for j, f in zip(joins, found, strict=True)
         )
         return _copies(copies, renamed, edit.nest(loops, join))
+
+    def _some_term(self, block: ir.Block, inside: tuple[ir.Stmt, ...]) -> list[ir.Expr]:
+        """That the reduction has a term, its first: what has none is left as it is, since -0.0 + 0.0
+        is another number.
+        """
+        summed = edit.reduction_loops(block)
+        own = [s for s in inside if isinstance(s, ir.Loop) and s.var in summed]
+        first = {loop.var: loop.lower for loop in own}
+        asked = [p for p in conjuncts(block.predicate) if variables(p) & first.keys()]
+        told = frozenset().union(*map(variables, asked))
+        asked += [less(x.lower, x.upper) for x in own if x.var not in {*told, *self._loops()}]
+        return [substitute(part, first) for part in asked]
 
     def _joining(self, state: Scheduled, block: ir.Block, lanes: tuple[ir.Expr, ...]) -> ir.Update:
         assert isinstance(block.body, ir.Update)
@@ -255,6 +269,11 @@ class Rfactor(Primitive):
             "A triangle: as many partials as a row has terms",
             TRIANGLE,
             "- rfactor: {block: y, loop: y.j}",
+        ),
+        Example(
+            "A sum that adds to what is there, where there are terms",
+            BELOW,
+            "- split: {loop: y.j, factors: [null, 4]}\n- rfactor: {block: y, loop: y.j_1}",
         ),
         Example(
             "A spatial loop",
