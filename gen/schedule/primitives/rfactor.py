@@ -240,8 +240,8 @@ class Rfactor(Primitive):
         return _copies(copies, renamed, edit.nest(loops, join))
 
     def _some_term(self, block: ir.Block, inside: tuple[ir.Stmt, ...]) -> list[ir.Expr]:
-        """That the reduction has a term, its first: what has none is left as it is, since -0.0 + 0.0
-        is another number.
+        """That the reduction has a term, its first: what has none is left as it is, since 0.0 added
+        to -0.0 is another number.
         """
         summed = edit.reduction_loops(block)
         own = [s for s in inside if isinstance(s, ir.Loop) and s.var in summed]
