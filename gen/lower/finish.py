@@ -1,7 +1,7 @@
 """Finishing: the stage between the lowered tree, which is proved, and text.
 
 Input: a lowered kernel and a target's passes. Output: the tree that is emitted. It is verified
-after each pass, and what the exact ones made of the kernel is compared with it, for all sizes
+after each stage, and what the exact passes made of the kernel is compared with it, for all sizes
 (`poly.rewrites.equivalence`), so that what is proved of the lowered tree holds of what is emitted.
 What leaves out iterations by data is checked for all data (`poly.rewrites.narrowed`). Notes are
 written out as what they stand for, and that is compared with the tree before them.
@@ -49,8 +49,8 @@ def interpretable(kernel: Kernel, finishing: Finishing) -> Kernel:
 
 
 def finished(kernel: Kernel, finishing: Finishing) -> Iterator[tuple[Pass | None, Kernel]]:
-    """The lowered tree, then each pass and the tree after it, verified; after the last pass of each
-    stage it is compared with the tree before the stage. Raises as `finish`.
+    """The lowered tree, then each pass and the tree after it; after the last pass of each stage it
+    is verified, and compared with the tree before the stage. Raises as `finish`.
     """
     yield None, kernel
     now = kernel
@@ -63,7 +63,7 @@ def finished(kernel: Kernel, finishing: Finishing) -> Iterator[tuple[Pass | None
         before = now
         for done in passes:
             now = done.run(now)
-            verify_any(now)
             if done is passes[-1]:
+                verify_any(now)
                 check(before, now)
             yield done, now

@@ -119,18 +119,13 @@ _TRUE, _FALSE = 40, 41  # exit codes that nothing else has
 
 
 def _exit(work: Callable[[], bool]) -> None:
-    try:
-        code = _TRUE if work() else _FALSE
-    except BaseException:  # whoever asks again is told
-        code = 1
-    sys.exit(code)
+    sys.exit(_TRUE if work() else _FALSE)
 
 
 def _send(
     connection: Connection, seconds: float, ask: Callable[..., A], arguments: tuple[object, ...]
 ) -> None:
-    _limit_time(seconds)
-    _limit_memory()
+    _limit(seconds)
     gc.freeze()  # what the parent holds: to look for cycles in it would copy all of its memory
     try:
         connection.send(ask(*arguments))
@@ -139,6 +134,11 @@ def _send(
             raise
         connection.send(_OutOfMemory())
     connection.close()
+
+
+def _limit(seconds: float) -> None:
+    _limit_memory()
+    _limit_time(seconds)
 
 
 def _limit_time(seconds: float) -> None:
@@ -207,8 +207,7 @@ def prove_or_end(
 ) -> None:
     """As `prove_within`, in this process, which ends where that raises ProofTimeout."""
     bench = bench or Workbench()
-    _limit_memory()
-    _limit_time(seconds)
+    _limit(seconds)
     try:
         answer = _answer(plain, state, prove, bench)
     except (MemoryError, isl.Error):  # isl may have left anything half done
