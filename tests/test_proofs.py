@@ -1,4 +1,4 @@
-"""Every spec proves on every level; and no broken tree of a shipped kernel does."""
+"""Every step of recipes proves; and no broken tree of a shipped kernel does."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -35,7 +35,12 @@ MUTATED = [
     for path in SHIPPED
     if path.stem not in MANY_DIMS
 ]
-SPECS = [*SHIPPED, *sorted((ROOT / "tests" / "language" / "specs").glob("*.yaml"))]
+WRITTEN = [path for path in SHIPPED if "\nrecipes:" in path.read_text("utf-8")]
+CHOSEN = [path for path in SHIPPED if path not in WRITTEN]  # by rules, which prove as they choose
+STEPPED = [
+    *(*WRITTEN, *CHOSEN[::3], *sorted((ROOT / "tests" / "language" / "specs").glob("*.yaml"))),
+    *(pytest.param(p, marks=pytest.mark.thorough) for p in CHOSEN if p not in CHOSEN[::3]),
+]
 
 
 def name_of(value: object) -> str:
@@ -58,7 +63,7 @@ LEVELS = [Level.V3, *(pytest.param(level, marks=THOROUGH) for level in Level if 
 
 
 @pytest.mark.parametrize("level", LEVELS, ids=lambda level: level.value)
-@pytest.mark.parametrize("path", SPECS, ids=name_of)
+@pytest.mark.parametrize("path", STEPPED, ids=name_of)
 def test_every_step_is_proved(
     path: Path, level: Level, proofs: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
