@@ -87,11 +87,14 @@ def to_numba(plain: Plain, *, columns: bool) -> str:
     dtypes = {b.name: b.dtype for b in (*buffers, *temporaries)}
     code = _Code(_parallel(plain), columns, dtypes)
     lines = [f"def kernel({', '.join(map(_name, names))}):"]
-    for buffer in temporaries:
+    for buffer in (b for b in temporaries if b.shape):
         shape = "".join(f"{_expr(extent)}, " for extent in buffer.shape)
         lines.append(f"    {_name(buffer.name)} = np.empty(({shape}), {_type(buffer.dtype)})")
     body = kernel.body.body if isinstance(kernel.body, ir.Allocate) else kernel.body
-    return "\n".join([*lines, *("    " + line for line in _lines(body, code))]) + "\n"
+    text = "\n".join([*lines, *("    " + line for line in _lines(body, code))]) + "\n"
+    for buffer in (b for b in temporaries if not b.shape):  # a variable, which threads do not share
+        text = text.replace(f"{_name(buffer.name)}[()]", _name(buffer.name))
+    return text
 
 
 def _parallel(plain: Plain) -> frozenset[str]:

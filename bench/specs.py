@@ -109,7 +109,11 @@ def _timed(
             calls: dict[tuple[str, int], Call] = {
                 (OURS, 0): kernel.bound(_copied(drawn), kernel_dims(spec, sizes), threads=count)
             }
-            calls |= {(NUMBA, k): _bound(f, spec, drawn, sizes) for k, f in enumerate(loops)}
+            for k, function in enumerate(loops):
+                try:
+                    calls[NUMBA, k] = _bound(function, spec, drawn, sizes)
+                except numba.core.errors.NumbaError as error:
+                    _left_out(spec.name, NUMBA, error)
             calls |= {(TORCH, k): call for k, call in enumerate(formulas)}
             if len(calls) > 1:
                 seconds = interleaved(calls, rounds, PAUSE)
