@@ -205,7 +205,6 @@ class Rfactor(Primitive):
                     copies.append(s)
                 case _:
                     pass
-        dropped = frozenset(edit.scope_of(inside)) - set(renamed)
         iters = [v.name for v in block.iters]
         lanes = tuple(
             (
@@ -221,14 +220,13 @@ class Rfactor(Primitive):
         )
         pairs = zip(block.iters, block.bindings, strict=True)
         own = tuple((v, substitute(b, renamed)) for v, b in pairs if v.kind is ir.IterKind.SPATIAL)
-        kept = conjunction(*edit.without_loops(block.predicate, dropped))
-        if not block.initialises:
-            kept = conjunction(kept, *self._some_term(block, inside))
+        dropped = frozenset(edit.scope_of(inside)) - set(renamed)
+        kept = edit.without_loops(block.predicate, dropped)
         join = replace(
             block,
             iters=tuple(v for v, _ in (*own, *lanes)),
             bindings=tuple(b for _, b in (*own, *lanes)),
-            predicate=substitute(kept, renamed),
+            predicate=substitute(conjunction(*kept, *self._some_term(block, inside)), renamed),
             body=self._joining(state, block, tuple(ir.Var(v.name) for v, _ in lanes)),
             origin=None,
             annotations=(),
@@ -241,8 +239,10 @@ class Rfactor(Primitive):
 
     def _some_term(self, block: ir.Block, inside: tuple[ir.Stmt, ...]) -> list[ir.Expr]:
         """That the reduction has a term, its first: what has none is left as it is, since 0.0 added
-        to -0.0 is another number.
+        to -0.0 is another number. Nothing where it initialises.
         """
+        if block.initialises:
+            return []
         summed = edit.reduction_loops(block)
         own = [s for s in inside if isinstance(s, ir.Loop) and s.var in summed]
         first = {loop.var: loop.lower for loop in own}

@@ -41,6 +41,8 @@ def accumulators(blocks: Iterable[Block]) -> int | str:
 def line_of(nest: Nest) -> str:
     """The reduction's variable along which its terms lie in memory. Raises Declined."""
     require_vectors(nest)
+    if nest.compared:
+        raise Declined("data says where it runs, which lanes would not leave out")
     inside = [*nest.reduction, *nest.spatial]
     for var in reversed(nest.reduction):
         strides = [read.stride(var) for read in nest.reads]
