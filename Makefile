@@ -22,7 +22,7 @@ $(VENV)/.ready: pyproject.toml
 
 .PHONY: install
 install: $(VENV)/.ready  ## the environment, with tilesmith built and installed editable
-	@echo "== the build: what has changed is proved, generated and compiled; all of it, three to four minutes on two cores"
+	@echo "== the build: what has changed is proved, generated and compiled; all of it, four to five minutes on two cores"
 	@PATH="$(BIN):$$PATH" $(BIN)/python build_tools/building.py \
 		$(BIN)/python -m pip install --no-build-isolation --no-deps -e .
 
@@ -38,7 +38,7 @@ lint: $(VENV)/.ready  ## ruff and mypy
 	$(BIN)/mypy
 
 test: lint install  ## everything that CI checks
-	@echo "== the tests, on two cores: about fourteen minutes"
+	@echo "== the tests, on two cores: about twenty minutes"
 	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 thorough: lint install  ## the tests on more kernels, levels and sizes: an hour or more

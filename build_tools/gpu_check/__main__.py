@@ -89,6 +89,10 @@ def run(options: argparse.Namespace) -> int:
     """All stages; the tables are written anew after each. Exit status 1 where one is not good."""
     budget = Budget.of(options.seconds)
     folder, date = options.folder.resolve(), f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d}"
+    if not (folder / "packages").is_dir():
+        print(f"{folder} has no packages: gpu_check prepare OUT makes a folder, in which this runs",
+              file=sys.stderr)  # fmt: skip
+        return 1
     wanted = options.kernels.split(",") if options.kernels else cases.kernels(folder / "cases")
     stages = parts.stages(wanted, sanitizer.found())
     if options.only:

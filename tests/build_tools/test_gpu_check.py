@@ -100,6 +100,11 @@ def checked(
 # ---------------------------------------------------------------- all of it
 
 
+def test_a_folder_that_nobody_prepared(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["run", "--folder", str(tmp_path), "--to", str(tmp_path / "out")]) == 1
+    assert "has no packages: gpu_check prepare OUT makes a folder" in capsys.readouterr().err
+
+
 def test_all_parts_run(carried: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     status, rows, table = checked(carried, monkeypatch)
     assert status == 0, table
