@@ -4,7 +4,7 @@ Input: what `prove` takes, and seconds of processor time, which a busy machine d
 Output: the same answer, from a child process that is ended at the limit. Whatever the child raises
 is raised here, and the workbench here learns what parts it proved. `within` asks any question so.
 
-To start a process for each proof takes a sixth of what a build takes. `prove_or_end` asks in the
+To start a process for each proof takes a fifth of what generation takes. `prove_or_end` asks in the
 process that it is called from, and the limit ends that: it is for what `attempted` runs.
 """
 
@@ -17,7 +17,7 @@ from collections.abc import Callable
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, final
 
 import islpy as isl
 
@@ -148,6 +148,7 @@ def _limit_time(seconds: float) -> None:
         signal.setitimer(signal.ITIMER_PROF, seconds)
 
 
+@final
 class _OutOfMemory:
     """What a child answers that has no more memory."""
 
@@ -211,7 +212,7 @@ def prove_or_end(
     try:
         answer = _answer(plain, state, prove, bench)
     except (MemoryError, isl.Error):  # isl may have left anything half done
-        os.kill(os.getpid(), signal.SIGKILL)
+        os._exit(1)
     finally:
         _limit_time(0)
     _tell(answer, plain, bench, f"the proof of kernel '{plain.name}'")
