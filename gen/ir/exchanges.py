@@ -8,7 +8,7 @@ from typing import final
 
 from .nodes import Allocate, Loop, LoopKind, Node, Scope, Seq, Stmt, Transfer
 from .transfers import Receive, Send, Wait
-from .walk import ancestors, children, remembered, walk
+from .walk import ancestors, children, remembered, statements
 
 
 @final
@@ -42,12 +42,12 @@ class Exchange:
 
 @remembered
 def has_transfer(node: Node) -> bool:
-    return any(isinstance(n, Transfer) for n in walk(node))
+    return any(isinstance(n, Transfer) for n in statements(node))
 
 
 def transfers(stmt: Node, message: str) -> tuple[Transfer, ...]:
     """What is done with a message, in textual order."""
-    return tuple(n for n in walk(stmt) if isinstance(n, Transfer) and n.message == message)
+    return tuple(n for n in statements(stmt) if isinstance(n, Transfer) and n.message == message)
 
 
 def exchange(stmt: Stmt, message: str) -> Exchange:

@@ -13,7 +13,7 @@ never do. What stands before or after a launch runs before or after all of it.
 from collections.abc import Iterator, Mapping
 
 from .nodes import Barrier, Buffer, Expr, Loop, LoopKind, Node, Scope, Stmt
-from .walk import loops, nested, remembered, walk
+from .walk import loops, nested, remembered, statements
 
 Axes = Mapping[LoopKind, Expr]
 
@@ -42,7 +42,7 @@ def axes(launch: Loop) -> Axes:
 
 @remembered
 def has_barrier(node: Node) -> bool:
-    return any(isinstance(n, Barrier) for n in walk(node))
+    return any(isinstance(n, Barrier) for n in statements(node))
 
 
 def owners(

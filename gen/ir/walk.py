@@ -5,10 +5,11 @@ same object. No function here makes one that calls itself: that is a cycle, and 
 that it was asked about until Python looks for cycles.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import wraps
 from operator import is_not
+from types import MappingProxyType
 from typing import Any, TypeVar, assert_never, cast
 
 from . import nodes as ir
@@ -80,15 +81,15 @@ def _children(node: ir.Node) -> tuple[ir.Node, ...]:
     return tuple(found)
 
 
-def walk(node: ir.Node) -> Iterator[ir.Node]:
+def walk(node: ir.Node) -> Sequence[ir.Node]:
     """The node and all below it, parents first, in textual order."""
-    left = [node]
+    found, left = list[ir.Node](), [node]
     while left:
         first = left.pop()
-        yield first
-        below = children(first)
-        if below:
+        found.append(first)
+        if below := children(first):
             left += below[::-1]
+    return found
 
 
 def map_children(node: N, f: Callable[[Any], Any]) -> N:
@@ -121,6 +122,8 @@ def substitute(node: N, values: Mapping[str, ir.Expr]) -> N:
 def _substituted(node: ir.Node, values: Mapping[str, ir.Expr]) -> ir.Node:
     if isinstance(node, ir.Var):
         return values.get(node.name, node)
+    if values.keys().isdisjoint(variables(node)):
+        return node
     new = map_children(node, lambda n: _substituted(n, values))
     return simplify(new) if isinstance(new, ir.Binary) and new is not node else new
 
@@ -174,13 +177,26 @@ def loads(body: ir.Node) -> tuple[ir.Load, ...]:
 
     An Update's reads of its own targets are implied and have no number.
     """
+    if isinstance(body, ir.Stmt):
+        return tuple(load for n in children(body) for load in loads(n))
     return tuple(n for n in walk(body) if isinstance(n, ir.Load))
 
 
+@remembered
 def externals(node: ir.Node) -> tuple[ir.External, ...]:
     """The external functions that are called, each once."""
+    if isinstance(node, ir.Stmt):
+        return tuple(dict.fromkeys(f for n in children(node) for f in externals(n)))
     called = (n.function for n in walk(node) if isinstance(n, ir.Call))
     return tuple(dict.fromkeys(f for f in called if isinstance(f, ir.External)))
+
+
+@remembered
+def buffers(kernel: ir.Kernel) -> Mapping[str, ir.Buffer]:
+    """The arguments and the temporaries, by name."""
+    temporaries = (b for s in statements(kernel) if isinstance(s, ir.Allocate) for b in s.buffers)
+    both = (*(p.buffer for p in kernel.parameters), *temporaries)
+    return MappingProxyType({b.name: b for b in both})
 
 
 def targets(body: ir.Store | ir.Init | ir.Update) -> tuple[ir.Destination, ...]:

@@ -7,10 +7,12 @@ than `x[i]`. So nothing may be concluded from such a sum but that it equals itse
 is small, by its type or a clamp, adds up as numbers do.
 """
 
+from typing import cast
+
 from .algebra import dtype_of
-from .expressions import Binary, BinaryOp, Cast, Const, Expr, Select, Unary, UnaryOp, Var
+from .expressions import Binary, BinaryOp, Cast, Const, Expr, Load, Select, Unary, UnaryOp, Var
 from .types import INDEX
-from .walk import loads, remembered
+from .walk import children, remembered
 
 SMALL = 2**48
 """The most that data and numbers may add to a sum that is exact: far less than the room that the
@@ -31,9 +33,20 @@ def wraps(expr: Expr) -> bool:
     """Whether the sum, difference, product or negation at the root may wrap around."""
     match expr:
         case Binary(BinaryOp.ADD | BinaryOp.SUB | BinaryOp.MUL) | Unary(UnaryOp.NEG):
-            return bool(loads(expr)) and not is_small(expr)
+            return _reads(expr) and not is_small(expr)
         case _:
             return False
+
+
+def _reads(expr: Expr) -> bool:
+    """Whether something in it is read from memory."""
+    return not isinstance(expr, Const | Var) and _reads_in(expr)
+
+
+@remembered
+def _reads_in(expr: Expr) -> bool:
+    below = cast(tuple[Expr, ...], children(expr))
+    return isinstance(expr, Load) or any(map(_reads, below))
 
 
 @remembered
@@ -77,7 +90,7 @@ def _of_binary(expr: Binary) -> _Bounds:
             return _plus(a, c), _plus(b, d)
         case BinaryOp.SUB:
             return _plus(a, d), _plus(b, c)
-        case BinaryOp.MUL if not loads(expr):
+        case BinaryOp.MUL if not _reads(expr):
             return 0, 0
         case BinaryOp.MUL:
             for side, by in ((expr.lhs, expr.rhs), (expr.rhs, expr.lhs)):

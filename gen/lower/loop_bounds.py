@@ -29,6 +29,7 @@ from ..ir.walk import (
     nested,
     remembered,
     seq,
+    statements,
     substitute,
     variables,
     walk,
@@ -192,7 +193,7 @@ def _without(stmt: ir.Stmt, guard: ir.Expr) -> ir.Stmt:
 @remembered
 def _bound_inside(stmt: ir.Stmt) -> frozenset[str]:
     """Variables that loops and Delinearize nodes below bind."""
-    parts = (n.vars for n in walk(stmt) if isinstance(n, ir.Delinearize))
+    parts = (n.vars for n in statements(stmt) if isinstance(n, ir.Delinearize))
     return frozenset(loop.var for loop in loops(stmt)).union(*parts)
 
 
@@ -242,7 +243,7 @@ def _full_part(loop: ir.Loop, facts: Facts, in_edge: bool) -> tuple[ir.Expr | No
 
 
 def _temporaries(stmt: ir.Stmt) -> Iterator[ir.Buffer]:
-    return (b for n in walk(stmt) if isinstance(n, ir.Allocate) for b in n.buffers)
+    return (b for n in statements(stmt) if isinstance(n, ir.Allocate) for b in n.buffers)
 
 
 def _wanted(stmt: ir.Stmt) -> Iterator[_Wanted]:

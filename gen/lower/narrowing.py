@@ -29,7 +29,7 @@ from ..ir.index.facts import Facts, map_inside
 from ..ir.index.inequalities import inequalities, least
 from ..ir.index.linear import Linear, linear
 from ..ir.types import INDEX
-from ..ir.walk import blocks, loads, loops, map_children, targets, walk
+from ..ir.walk import blocks, loads, loops, map_children, statements, targets, walk
 from ..ir.wrapping import is_small
 from ..poly.rewrites.narrowed import FAR, condition_of
 
@@ -49,7 +49,7 @@ def narrow(stmt: ir.Stmt, facts: Facts, shapes: Shapes) -> ir.Stmt:
 
 def _narrowed(loop: ir.Loop, facts: Facts, shapes: Shapes) -> ir.Stmt:
     body = blocks(loop.body)
-    if not body or any(isinstance(n, ir.Barrier | ir.Transfer) for n in walk(loop.body)):
+    if not body or any(isinstance(n, ir.Barrier | ir.Transfer) for n in statements(loop.body)):
         return loop  # all threads and ranks come to these
     condition = condition_of(body[0])
     if condition is None or any(condition_of(block) != condition for block in body):
@@ -134,7 +134,7 @@ def _bound(form: Linear, loop: ir.Loop) -> _Bound | None:
 def _bound_in(stmt: ir.Stmt) -> frozenset[str]:
     """The variables that are bound inside."""
     of_loops = (i.var for i in loops(stmt))
-    of_parts = (v for n in walk(stmt) if isinstance(n, ir.Delinearize) for v in n.vars)
+    of_parts = (v for n in statements(stmt) if isinstance(n, ir.Delinearize) for v in n.vars)
     return frozenset((*of_loops, *of_parts))
 
 

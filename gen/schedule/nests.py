@@ -14,7 +14,7 @@ from ..ir import nodes as ir
 from ..ir.algebra import floordiv, index, mod, simplify
 from ..ir.index.linear import Linear, constant, linear
 from ..ir.text.print_expr import expr_to_text
-from ..ir.walk import loops, substitute, walk
+from ..ir.walk import buffers, loops, statements, substitute, walk
 from .edit.tree import CannotApply, chain, nearest, reduction_loops
 from .intrinsics import Intrinsic, lookup
 
@@ -298,10 +298,6 @@ def settled(e: ir.Expr) -> ir.Expr:
 # ---------------------------------------------------------------- what must stay as it is
 
 
-def buffers_of(kernel: ir.Kernel) -> dict[str, ir.Buffer]:
-    return {n.name: n for n in walk(kernel) if isinstance(n, ir.Buffer)}
-
-
 def taken_apart(old: ir.Kernel, new: ir.Kernel) -> str | None:
     """Why a step may not be: it changed what is inside a marked nest."""
     before, after = _nests(old), _nests(new)
@@ -319,7 +315,7 @@ def taken_apart(old: ir.Kernel, new: ir.Kernel) -> str | None:
     for (key, name), nests in after.items():
         for loop in nests if key == TENSORIZED else ():
             try:
-                match(loop, lookup(name), buffers_of(new))
+                match(loop, lookup(name), buffers(new))
             except CannotApply as refusal:
                 return f"it takes apart the nest '{name}': {refusal.reason}"
     return None
@@ -336,7 +332,7 @@ def _nests(kernel: ir.Kernel) -> dict[tuple[str, str], list[ir.Loop]]:
 
 def _inside(loop: ir.Loop) -> tuple[tuple[str, str], ...]:
     """The loops and blocks of a nest, in their order."""
-    parts = (n for n in walk(loop) if isinstance(n, ir.Loop | ir.Block))
+    parts = (n for n in statements(loop) if isinstance(n, ir.Loop | ir.Block))
     return tuple((n.var, n.kind.value) if isinstance(n, ir.Loop) else (n.name, "") for n in parts)
 
 

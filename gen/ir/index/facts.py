@@ -5,8 +5,8 @@ for all values that the facts allow (False says nothing). It decides which guard
 dropped; the prover checks the lowered tree again.
 """
 
-from collections.abc import Callable, Collection, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from math import gcd
 from typing import final
 
@@ -26,11 +26,15 @@ _CHOICE = 3  # of one side of a min or max: twice the work for every one
 class Facts:
     """order: variables, those known first (sizes) first. known: linear forms that are >= 0.
     remainders: of variables, each by what divisor and what is left, as `m % 128 == 0` says.
+    _bounds: the facts about a variable that were asked for before.
     """
 
     order: tuple[str, ...]
     known: tuple[Linear, ...]
     remainders: tuple[tuple[str, int, int], ...] = ()
+    _bounds: dict[tuple[str, bool], tuple[Linear, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def inside(self, stmt: Stmt) -> "Facts":
         """What holds of the statements directly inside the statement."""
@@ -84,10 +88,18 @@ class Facts:
                 )
             case _:
                 return any(
-                    self._holds(goal * abs(k) - fact * abs(c), scale * abs(k), depth - 1)
+                    self._holds(goal.times(abs(k), fact, -abs(c)), scale * abs(k), depth - 1)
                     for fact in self._about(atom, c)
                     if (k := fact.terms.get(atom, 0)) * c > 0
                 )
+
+    def _of_earlier(self, name: str, c: int) -> Iterator[Linear]:
+        """Facts that bound `c` of the variable from below, by what is known before it; the last
+        first.
+        """
+        later, atom = set(self.order[self.order.index(name) + 1 :]), Var(name)
+        below = (f for f in reversed(self.known) if f.terms.get(atom, 0) * c > 0)
+        return (f for f in below if later.isdisjoint(f.variables()))
 
     def _left(self, form: Linear, divisor: int) -> tuple[int, int]:
         """The least and the most that dividing the form leaves."""
@@ -128,9 +140,10 @@ class Facts:
                 least, most = self._left(linear(x), int(divisor))
                 return (r - least, r * -1 + most)
             case Var(name) if name in self.order:
-                later = set(self.order[self.order.index(name) + 1 :])
-                below = (f for f in reversed(self.known) if f.terms.get(atom, 0) * c > 0)
-                return (f for f in below if later.isdisjoint(f.variables()))
+                key = name, c > 0
+                if key not in self._bounds:
+                    self._bounds[key] = tuple(self._of_earlier(name, c))
+                return self._bounds[key]
             case Binary(BinaryOp.MUL):  # of which `of_sizes` knows
                 return tuple(f for f in self.known if [*f.terms] == [atom])
             case _:

@@ -28,28 +28,30 @@ class Linear:
         return hash((frozenset(self.terms.items()), self.constant))
 
     def __add__(self, other: "Linear | int") -> "Linear":
-        return self._plus(other, 1)
+        return self.times(1, other, 1)
 
     def __sub__(self, other: "Linear | int") -> "Linear":
-        return self._plus(other, -1)
+        return self.times(1, other, -1)
 
     def __mul__(self, factor: int) -> "Linear":
         terms = {atom: c * factor for atom, c in self.terms.items()} if factor else {}
         return Linear(terms, self.constant * factor)
 
-    def _plus(self, other: "Linear | int", factor: int) -> "Linear":
+    def times(self, by: int, other: "Linear | int", factor: int) -> "Linear":
+        """The sum of both, each times a factor that is not 0."""
         if isinstance(other, int):
-            return Linear(self.terms, self.constant + other * factor)
-        if not other.terms:
-            return Linear(self.terms, self.constant + other.constant * factor)
-        terms = dict(self.terms)
+            other = Linear({}, other)
+        constant = self.constant * by + other.constant * factor
+        if by == 1 and not other.terms:
+            return Linear(self.terms, constant)
+        terms = dict(self.terms) if by == 1 else {a: c * by for a, c in self.terms.items()}
         for atom, c in other.terms.items():
             total = terms.get(atom, 0) + c * factor
             if total:
                 terms[atom] = total
             else:
                 del terms[atom]
-        return Linear(terms, self.constant + other.constant * factor)
+        return Linear(terms, constant)
 
     def __floordiv__(self, divisor: int) -> "Linear":
         """The floor of the quotient, by what divides all coefficients."""

@@ -18,7 +18,7 @@ from ..inits import explicit_inits
 from ..rules.verify import verify_any
 from ..text.print_expr import expr_to_text
 from ..types import DType
-from ..walk import walk
+from ..walk import buffers
 from .evaluate import (
     Combine,
     InterpError,
@@ -81,10 +81,8 @@ def run(
     random = None if seed is None else np.random.default_rng(seed)
     for phase in kernel.phases:  # any will do
         values[phase.name] = 0 if random is None else int(random.integers(phase.size))
-    dtypes = {n.name: n.dtype for n in walk(kernel) if isinstance(n, ir.Buffer)}
-    messages = {
-        n.name for n in walk(kernel) if isinstance(n, ir.Buffer) and n.scope is ir.Scope.MESSAGE
-    }
+    dtypes = {name: buffer.dtype for name, buffer in buffers(kernel).items()}
+    messages = {n for n, buffer in buffers(kernel).items() if buffer.scope is ir.Scope.MESSAGE}
     machine = Machine(
         values,
         {},

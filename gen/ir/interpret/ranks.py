@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from ..exchanges import has_transfer
 from ..nodes import Barrier, Loop, Transfer
 from ..transfers import Receive, Send, Wait
-from ..walk import accessed, walk
+from ..walk import accessed, statements, walk
 from .evaluate import InterpError
 from .machine import RANK, Cells, Machine, Thunk, expression, received
 from .threads import Action, Build, paused
@@ -64,7 +64,7 @@ class _Post:
 
 def distributed(loop: Loop, machine: Machine, build: Build) -> Action:
     lower, upper = expression(loop.lower, machine), expression(loop.upper, machine)
-    used = accessed(loop) | {n.message for n in walk(loop) if isinstance(n, Transfer)}
+    used = accessed(loop) | {n.message for n in statements(loop) if isinstance(n, Transfer)}
     mine = [x for name in sorted(used) for x in (name, received(name))]
     values, places = machine.values, machine.places
     stops = has_transfer(loop.body)

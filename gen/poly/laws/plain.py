@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ...ir import nodes as ir
-from ...ir.walk import ancestors, blocks, replace_stmt, substitute, walk
+from ...ir.walk import ancestors, blocks, buffers, replace_stmt, substitute
 from ..certificate import Given
 from ..values.flow import Computed, Identity, Logical, Value, Values, logical_flow, merged
 from ..witness import Refused
@@ -73,7 +73,7 @@ def _joined(plain: ir.Kernel, fit: Fit) -> ir.Kernel:
     last, counts = list(places.values())[-1], []
     for part, none in zip(fit.law.combiner.parts, fit.law.combiner.identity, strict=True):
         if part not in places:
-            shape = _buffer(plain, last.buffer).shape
+            shape = buffers(plain)[last.buffer].shape
             counts.append(ir.Buffer(f"{first.name}.{part}", none.dtype, shape))
             places[part] = ir.Destination(counts[-1].name, last.indices)
     ordered = tuple(places[part] for part in fit.law.combiner.parts)
@@ -89,11 +89,6 @@ def _joined(plain: ir.Kernel, fit: Fit) -> ir.Kernel:
     for block in others:
         body = replace_stmt(body, _alone(body, block), ir.Seq(()))
     return replace(plain, body=_allocated(body, tuple(counts)))
-
-
-def _buffer(kernel: ir.Kernel, name: str) -> ir.Buffer:
-    allocated = (b for n in walk(kernel.body) if isinstance(n, ir.Allocate) for b in n.buffers)
-    return next(b for b in (*(p.buffer for p in kernel.parameters), *allocated) if b.name == name)
 
 
 def _alone(root: ir.Stmt, block: ir.Block) -> ir.Stmt:

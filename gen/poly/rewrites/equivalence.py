@@ -17,6 +17,7 @@ What may differ:
 - products of floats that are added may be fused: equal over the reals.
 """
 
+import operator
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import assert_never, cast
@@ -28,6 +29,8 @@ from ...ir.walk import children, loads, substitute
 from ..sets.extract import outline
 from ..witness import Refused
 from .expressions import Around, Site, Unknown, head_of
+
+_Outer = ir.Loop | ir.Delinearize | ir.If | ir.Allocate
 
 MOST_TRIPS = 64  # of an unrolled loop that may be written out
 
@@ -45,10 +48,12 @@ def check_unchanged(before: ir.Kernel, after: ir.Kernel) -> None:
 
 def _check(before: ir.Stmt, after: ir.Stmt, around: Around) -> None:
     for old, new in _side_by_side(before, after, around):
+        if old is new:
+            continue
         match old, new:
             case ir.Block(), ir.Block():
                 _check_block(old, new, around)
-            case ir.Loop(), ir.Loop() if _header(old) == _header(new) and _runs_once(old, around):
+            case ir.Loop(), ir.Loop() if _alike(old, new) and _runs_once(old, around):
                 value = {old.var: old.lower}
                 _check(substitute(old.body, value), substitute(new.body, value), around)
             case ir.Loop(), ir.Loop() if _run_over_the_same(old, new):
@@ -56,9 +61,9 @@ def _check(before: ir.Stmt, after: ir.Stmt, around: Around) -> None:
             case (
                 (ir.Loop() | ir.Delinearize() | ir.If()) as ours,
                 (ir.Loop() | ir.Delinearize() | ir.If()) as theirs,
-            ) if _header(ours) == _header(theirs):
+            ) if _alike(ours, theirs):
                 _check(ours.body, theirs.body, around.inside(ours))
-            case ir.Allocate(), ir.Allocate() if _header(old) == _header(new):
+            case ir.Allocate(), ir.Allocate() if _alike(old, new):
                 _check(old.body, new.body, around)
             case (ir.Barrier(), ir.Barrier()) | (ir.Transfer(), ir.Transfer()) if old == new:
                 pass
@@ -91,7 +96,7 @@ def _side_by_side(
     ours, theirs = [before], [after]  # what is left, the next statement last
     while ours or theirs:
         old, new = ours[-1] if ours else None, theirs[-1] if theirs else None
-        stay = _run_over_the_same(old, new)
+        stay = old is new or _run_over_the_same(old, new)
         opened = _written_out(old, around) if old and not stay else None
         if opened is not None:  # first: it may be what has the other's loop in it
             ours[-1:] = reversed(opened)
@@ -108,7 +113,7 @@ def _run_over_the_same(old: ir.Stmt | None, new: ir.Stmt | None) -> bool:
     """Whether both are unrolled loops, over the same iterations."""
     match old, new:
         case ir.Loop(kind=ir.LoopKind.UNROLLED), ir.Loop(kind=ir.LoopKind.UNROLLED):
-            return _header(old) == _header(new)
+            return _alike(old, new)
         case _:
             return False
 
@@ -158,17 +163,24 @@ def _runs_once(loop: ir.Loop, around: Around) -> bool:
     return first is not None and last == first + 1
 
 
-def _header(stmt: ir.Loop | ir.Delinearize | ir.If | ir.Allocate) -> str:
+def _alike(old: _Outer, new: _Outer) -> bool:
+    """Whether two statements are the same but for what is below them, and for notes."""
+    ours, theirs = _header(old), _header(new)
+    same = type(old) is type(new) and all(map(operator.is_, ours, theirs))
+    return same or repr(ours) == repr(theirs)
+
+
+def _header(stmt: _Outer) -> tuple[object, ...]:
     """What of a statement is not below it, nor a note."""
     match stmt:
         case ir.Loop(var, lower, upper, kind):
-            return repr((var, lower, upper, kind))
+            return (var, lower, upper, kind)
         case ir.Delinearize(vars_, extents, value):
-            return repr((vars_, extents, value))
+            return (vars_, extents, value)
         case ir.If(condition):
-            return repr(condition)
+            return (condition,)
         case ir.Allocate(buffers):
-            return repr(buffers)
+            return (buffers,)
         case _:
             assert_never(stmt)
 
@@ -210,20 +222,21 @@ def _difference(
     """What a block does that it is not to do."""
     if (old.name, old.initialises) != (new.name, new.initialises):
         return f"is emitted as '{new.name}'"
-    guards, left = conjuncts(old.predicate), conjuncts(new.predicate)
-    texts = {repr(p) for p in left}
-    kept = Site(around, tuple(p for p in guards if repr(p) in texts), unknown)
-    for p in left:
-        if not any(repr(p) == repr(guard) for guard in guards):
+    guards = conjuncts(old.predicate)
+    ours = {repr(p): p for p in guards}
+    theirs = {repr(p): p for p in conjuncts(new.predicate)}
+    for text, p in theirs.items():
+        if text not in ours:
             return f"is emitted under `{expr_to_text(p)}`, which is not proved to hold"
-    for p in guards:
-        if repr(p) not in texts and not kept.implies(p):
+    kept = Site(around, tuple(p for text, p in ours.items() if text in theirs), unknown)
+    for text, p in ours.items():
+        if text not in theirs and not kept.implies(p):
             return f"is emitted without the guard `{expr_to_text(p)}`"
     place = Site(around, guards, unknown)
-    ours, theirs = _bound(old), _bound(new)
-    if head_of(ours) != head_of(theirs) or not place.same_combiner(ours, theirs):
+    is_, shall = _bound(new), _bound(old)
+    if head_of(shall) != head_of(is_) or not place.same_combiner(shall, is_):
         return "is emitted as a statement of another kind"
-    for a, b in zip(children(ours), children(theirs), strict=True):
+    for a, b in zip(children(shall), children(is_), strict=True):
         if not place.same(a, b):
             return f"is emitted with `{_text(b)}` where `{_text(a)}` is proved"
     return None

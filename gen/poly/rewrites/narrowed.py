@@ -22,7 +22,7 @@ from ...ir import nodes as ir
 from ...ir.algebra import TRUE, conjuncts, dtype_of, index
 from ...ir.interpret.evaluate import identity
 from ...ir.text.print_expr import expr_to_text
-from ...ir.walk import blocks, loads, map_children, substitute, targets, walk
+from ...ir.walk import blocks, buffers, loads, map_children, substitute, targets, walk
 from ..sets.extract import outline
 from ..witness import Refused
 from .expressions import Around, Site, Unknown
@@ -45,7 +45,7 @@ def check_narrowed(before: ir.Kernel, after: ir.Kernel) -> None:
         context = context.upper_bound_val(isl.dim_type.param, k, PART)
         context = context.lower_bound_val(isl.dim_type.param, k, -PART)
     around = Around(nothing.parameters, context)
-    shapes = {n.name: n.shape for n in walk(before) if isinstance(n, ir.Buffer)}
+    shapes = {name: buffer.shape for name, buffer in buffers(before).items()}
     _check(before.body, after.body, _Both(around, around, shapes))
 
 

@@ -10,7 +10,7 @@ from ...ir.launch import Axes, axes, launches
 from ...ir.nodes import Barrier, Block, Const, Kernel, Loop, Stmt
 from ...ir.rules.launches import check_launches
 from ...ir.rules.verify import IRError
-from ...ir.walk import blocks, loops, seq, walk
+from ...ir.walk import blocks, loops, seq, statements
 from ...poly.certificate import Scheduled
 from ...poly.checks.races import spare_barriers
 from .allocation import sink
@@ -63,7 +63,7 @@ def without_needless(state: Scheduled, var: str) -> Scheduled:
     Where threads race whatever barriers there are, all stay.
     """
     kernel = sink(state).kernel
-    all_ = [n for n in walk(kernel.body) if isinstance(n, Barrier)]
+    all_ = [n for n in statements(kernel.body) if isinstance(n, Barrier)]
     mine = [s for s in under(loop_named(state.kernel, var)) if isinstance(s, Barrier)]
     tried = frozenset(k for k, n in enumerate(all_) if any(n is m for m in mine))
     for k in spare_barriers(kernel, tried):

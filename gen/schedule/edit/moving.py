@@ -15,10 +15,10 @@ from ...ir.walk import (
     loads,
     replace_stmt,
     seq,
+    statements,
     substitute,
     targets,
     variables,
-    walk,
 )
 from ...poly.certificate import Scheduled
 from .copies import folding
@@ -101,7 +101,7 @@ def require_movable(state: Scheduled, block: Block, loop: Loop) -> None:
         if left.kind is not LoopKind.SERIAL and not any(left is x for x in new):
             reason = f"loop '{left.var}' around it is {left.kind.value} already; move it first"
             raise CannotApply(reason)
-        if len(blocks(left)) == 1 and any(isinstance(n, Barrier) for n in walk(left)):
+        if len(blocks(left)) == 1 and any(isinstance(n, Barrier) for n in statements(left)):
             reason = (
                 f"loop '{left.var}' around it holds a barrier, too: move it before sync_threads"
             )
@@ -120,11 +120,11 @@ def require_outside(state: Scheduled, block: Block, loop: Loop) -> None:
         raise CannotApply(f"loop '{loop.var}' is around block '{block.name}' already")
 
 
-def new_names(kernel: Kernel, statements: Iterable[Stmt]) -> dict[str, str]:
+def new_names(kernel: Kernel, copied: Iterable[Stmt]) -> dict[str, str]:
     """Names for a copy of the statements: of their blocks, and of what their loops bind."""
     used, new = set(names(kernel)), dict[str, str]()
-    for s in statements:
-        bound = scope_of(n for n in walk(s) if isinstance(n, Loop | Delinearize))
+    for s in copied:
+        bound = scope_of(n for n in statements(s) if isinstance(n, Loop | Delinearize))
         for name in (*(b.name for b in blocks(s)), *bound):
             new[name] = fresh(name, used)
             used.add(new[name])

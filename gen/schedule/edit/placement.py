@@ -14,7 +14,7 @@ from ...ir.index.bounds import LoopRange, at_most
 from ...ir.index.linear import same
 from ...ir.nodes import Block, Delinearize, Expr, Loop, LoopKind, Seq, Stmt, Var
 from ...ir.text.print_expr import expr_to_text
-from ...ir.walk import ancestors, replace_stmt, seq, substitute, walk
+from ...ir.walk import ancestors, replace_stmt, seq, statements, substitute
 from ...poly.certificate import Scheduled
 from .moving import inside_of, require_around
 from .shared_loops import reads_of, share_loop
@@ -170,7 +170,7 @@ def _nested(state: Scheduled, block: Block, match_: Alike, left: Stmt) -> Stmt:
     around other blocks or a barrier, in a copy.
     """
     values, used, nest = dict(match_.values), set(names(state.kernel)), []
-    staying = set(scope_of(s for s in walk(left) if isinstance(s, Loop | Delinearize)))
+    staying = set(scope_of(s for s in statements(left) if isinstance(s, Loop | Delinearize)))
     for s in match_.rest:
         s = _with_bounds(s, values)
         if staying.intersection(scope_of((s,))):

@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...ir.nodes import Loop, LoopKind
+from ...ir.walk import buffers
 from ...poly.certificate import Scheduled
 from ..base import Example, Primitive
 from ..edit.nesting_rules import require_nesting
 from ..edit.tree import CannotApply, replaced, tree
 from ..examples import BYTES
 from ..intrinsics import lookup
-from ..nests import TENSORIZED, buffers_of, mark, marked, match, nest_named
+from ..nests import TENSORIZED, mark, marked, match, nest_named
 
 
 class Tensorize(Primitive):
@@ -38,12 +39,12 @@ class Tensorize(Primitive):
         loop = nest_named(state.kernel, self.loop)
         if (name := mark(loop, TENSORIZED)) is not None:
             raise CannotApply(f"loop '{loop.var}' is tensorized already: '{name}'")
-        found = match(loop, lookup(self.intrinsic), buffers_of(state.kernel))
+        found = match(loop, lookup(self.intrinsic), buffers(state.kernel))
         for own, kind in zip(found.nest, _kinds(found.nest), strict=True):
             if own.kind not in (LoopKind.SERIAL, kind):
                 raise CannotApply(f"loop '{own.var}' is {own.kind.value} already")
         require_nesting(tree(state.kernel), loop, LoopKind.VECTORIZED)
-        nest = match(loop, lookup(self.intrinsic), buffers_of(state.kernel)).nest
+        nest = match(loop, lookup(self.intrinsic), buffers(state.kernel)).nest
         body = nest[-1].body
         for own, kind in reversed([*zip(nest, _kinds(nest), strict=True)]):
             body = replace(own, kind=kind, body=body)

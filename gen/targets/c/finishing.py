@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from ...ir.index.facts import of_kernel
-from ...ir.nodes import Buffer, Kernel
+from ...ir.nodes import Kernel
 from ...ir.types import DType
-from ...ir.walk import walk
+from ...ir.walk import buffers
 from ...lower.contraction import contract
 from ...lower.narrowing import narrow
 from ...lower.passes import Pass
@@ -14,7 +14,7 @@ from .inline import inline
 
 def dtypes_of(kernel: Kernel) -> dict[str, DType]:
     """The element types of all buffers."""
-    return {n.name: n.dtype for n in walk(kernel) if isinstance(n, Buffer)}
+    return {name: buffer.dtype for name, buffer in buffers(kernel).items()}
 
 
 def _inlined(kernel: Kernel) -> Kernel:
@@ -22,7 +22,7 @@ def _inlined(kernel: Kernel) -> Kernel:
 
 
 def _narrowed(kernel: Kernel) -> Kernel:
-    shapes = {n.name: n.shape for n in walk(kernel) if isinstance(n, Buffer)}
+    shapes = {name: buffer.shape for name, buffer in buffers(kernel).items()}
     return replace(kernel, body=narrow(kernel.body, of_kernel(kernel), shapes))
 
 

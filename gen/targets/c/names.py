@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import final
 
 from ...errors import TilesmithError
-from ...ir.nodes import Allocate, Buffer, Delinearize, External, Kernel, Loop
+from ...ir.nodes import Buffer, Delinearize, External, Kernel, Loop
 from ...ir.types import DType
-from ...ir.walk import walk
+from ...ir.walk import buffers, statements
 
 # What C computes in, or moves: float16 and bfloat16 as their bits.
 SUFFIX = {
@@ -153,8 +153,7 @@ def c_names(
                 f"the C function '{function.symbol}' has the name of a variable of emitted code",
                 hint="define a function of another name that calls it, in 'source'",
             )
-    nodes = tuple(walk(kernel.body))
-    buffers = [b.name for n in nodes if isinstance(n, Allocate) for b in n.buffers]
+    nodes = statements(kernel)
     loops = [n.var for n in nodes if isinstance(n, Loop)]
     bound = [
         v
@@ -166,7 +165,7 @@ def c_names(
     free = Distinct({*other}, reserved)
     own = [*kernel.dims, *(s.name for s in kernel.scalars), *(p.name for p in kernel.phases)]
     variables = free.names(own)
-    arrays = free.names([*(b.name for b in parameters), *buffers])
+    arrays = free.names(buffers(kernel))
     variables |= free.names(v for v in bound if v not in variables)
     strides = {
         b.name: tuple(free.name(f"{arrays[b.name]}_s{k}") for k in range(len(b.shape)))

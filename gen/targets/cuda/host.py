@@ -28,7 +28,7 @@ from ...ir.nodes import (
     Stmt,
     Transfer,
 )
-from ...ir.walk import externals, loops, variables, walk
+from ...ir.walk import buffers, externals, loops, variables
 from ..c import call
 from ..c.expr import C11, Scalars, c_type
 from ..c.finishing import dtypes_of
@@ -91,8 +91,7 @@ def function(symbol: str, launched: str, kernel: Kernel, module: DeviceModule) -
     shared = [p.buffer.name for p in kernel.parameters]  # none is declared `restrict`
     taken, views = call.arguments(kernel, names, lambda _: frozenset(), (), shared)
     state = LaunchNeeds(module.barriers)
-    temporaries = tuple(b for n in walk(kernel.body) if isinstance(n, Allocate) for b in n.buffers)
-    outside = tuple(b for b in temporaries if b.scope is Scope.DEVICE)
+    outside = tuple(b for b in buffers(kernel).values() if b.scope is Scope.DEVICE)
     for b in outside:
         views[b.name] = Dense(names.arrays[b.name], b)
     code = DeviceCode(names, everywhere, views, of_kernel(kernel), state)

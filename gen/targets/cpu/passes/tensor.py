@@ -13,10 +13,10 @@ from ....errors import TilesmithError
 from ....ir.algebra import conjunction, conjuncts, index
 from ....ir.index.inequalities import inequalities
 from ....ir.nodes import Buffer, Destination, Expr, Kernel, Load, Loop, LoopKind, Node
-from ....ir.walk import blocks, loops, map_children, variables
+from ....ir.walk import blocks, buffers, loops, map_children, variables
 from ....schedule.edit.tree import CannotApply
 from ....schedule.intrinsics import lookup
-from ....schedule.nests import TENSORIZED, Match, buffers_of, mark, match, tensorized, unmarked
+from ....schedule.nests import TENSORIZED, Match, mark, match, tensorized, unmarked
 from ...c.expr import suffix
 from ...c.views import at_lane, steps
 from .. import updates
@@ -39,14 +39,14 @@ def marks_that_hold(kernel: Kernel, machine: Processor) -> Kernel:
     """
     if not any(tensorized(loop) for loop in loops(kernel)):
         return kernel
-    buffers = buffers_of(kernel)
+    arrays = buffers(kernel)
     refused: dict[str, TilesmithError] = {}
     held: set[str] = set()
 
     def go(node: Node) -> Node:
         if not isinstance(node, Loop) or not tensorized(node):
             return map_children(node, go)
-        reason = _refusal(node, buffers, machine)
+        reason = _refusal(node, arrays, machine)
         if reason is None:
             held.add(node.var)
             return node
@@ -108,7 +108,7 @@ def machines(kernel: Kernel, machine: Processor) -> tuple[Processor, ...]:
     every processor of the level has, and without.
     """
     level = machine.level.value
-    codes = (found.intrinsic.code for found in matches(kernel, buffers_of(kernel)))
+    codes = (found.intrinsic.code for found in matches(kernel, buffers(kernel)))
     used = frozenset(code.features[level] for code in codes if level in code.features)
     return (replace(machine, features=used), machine) if used else (machine,)
 
@@ -121,7 +121,7 @@ def compiled_with(machine: Processor) -> str:
 
 def walked(kernel: Kernel) -> Iterator[tuple[str, int]]:
     """The axes of arrays along which groups of elements lie, which are the same in all lanes."""
-    for found in matches(kernel, buffers_of(kernel)):
+    for found in matches(kernel, buffers(kernel)):
         inner = {loop.var for loop in found.nest[1:]}
         for access in list(found.operands.values())[1:]:
             if found.nest[0].var not in variables(access):

@@ -16,7 +16,7 @@ from dataclasses import replace
 
 from ....ir.index.linear import Linear, linear
 from ....ir.nodes import Delinearize, Destination, Expr, Load, Loop, LoopKind, Stmt
-from ....ir.walk import blocks, loads, loops, substitute, variables, walk
+from ....ir.walk import blocks, loads, loops, statements, substitute, variables
 from ...c.expr import suffix
 from ...c.lines import choice, indented
 from ...c.views import ArgumentView
@@ -113,7 +113,7 @@ def _hits(
         at = [substitute(i, start) for i in load.indices]
         return not any(loads(i) or variables(i) & unknown for i in at)
 
-    unknown = {v for n in walk(loop.body) if isinstance(n, Delinearize) for v in n.vars}
+    unknown = {v for n in statements(loop.body) if isinstance(n, Delinearize) for v in n.vars}
     unknown |= start.keys()
     read = dict.fromkeys(
         load

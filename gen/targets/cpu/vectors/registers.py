@@ -18,7 +18,7 @@ from ....ir.algebra import conjuncts, dtype_of
 from ....ir.index.inequalities import inequalities
 from ....ir.index.linear import Linear, constant
 from ....ir.types import DType
-from ....ir.walk import children, loads, substitute, variables, walk
+from ....ir.walk import children, loads, statements, substitute, variables
 from ...c.views import Registers, Turn, flat, register_number
 from ..levels import Processor
 from ..passes.unroll import has_vector_form, in_lanes
@@ -98,7 +98,7 @@ def _turned(
 
 def _repeated(stmt: ir.Stmt) -> Iterator[ir.Loop]:
     """The loops that run what is in them more than once."""
-    loops = (n for n in walk(stmt) if isinstance(n, ir.Loop))
+    loops = (n for n in statements(stmt) if isinstance(n, ir.Loop))
     return (n for n in loops if n.kind is not ir.LoopKind.VECTORIZED)
 
 
@@ -157,8 +157,8 @@ def _blend(accesses: Sequence[_Access], body: ir.Stmt) -> bool:
     """Whether a lane may be accessed where another access leaves it out: not if all have the same
     guards on it, of what does not change while the buffer lives.
     """
-    inside = {n.var for n in walk(body) if isinstance(n, ir.Loop)}
-    inside |= {v for n in walk(body) if isinstance(n, ir.Delinearize) for v in n.vars}
+    inside = {n.var for n in statements(body) if isinstance(n, ir.Loop)}
+    inside |= {v for n in statements(body) if isinstance(n, ir.Delinearize) for v in n.vars}
     guards = [guard for a in accesses for guard in a.guards]
     if any(loads(guard) or variables(guard) & inside for guard in guards):
         return True

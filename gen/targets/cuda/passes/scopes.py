@@ -12,7 +12,7 @@ from ....ir.index.linear import constant
 from ....ir.launch import launches
 from ....ir.nodes import Allocate, Buffer, Kernel, Loop, Node, Scope
 from ....ir.text.print_expr import expr_to_text
-from ....ir.walk import map_children, walk
+from ....ir.walk import map_children, statements
 from ....poly.queries.extents import footprint
 from ..architectures import LOCAL_BYTES, SHARED_BYTES
 
@@ -56,7 +56,7 @@ def require_memory(kernel: Kernel) -> None:
 
 def temporaries(launch: Loop) -> tuple[Buffer, ...]:
     """Those that are allocated in a launch."""
-    return tuple(b for n in walk(launch) if isinstance(n, Allocate) for b in n.buffers)
+    return tuple(b for n in statements(launch) if isinstance(n, Allocate) for b in n.buffers)
 
 
 def size_of(buffer: Buffer) -> int:
