@@ -6,6 +6,9 @@ BIN     = $(abspath $(VENV))/bin
 PEERS  ?= .venv-bench
 ARGS   ?= --json build/bench-results.json --plot build/bench-results.svg
 
+# The tests start hundreds of processes: where this is set, each compiles the generator anew.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: help demo test thorough lint fast bench golden docs clean
 
 help:  ## this list
