@@ -93,6 +93,18 @@ def row_sum(m, n, x: float32[m, n], y: Out[float32[m]]):
                 y[i] = combine.sum(y[i], x[i, j])
 """
 
+SUMS = """\
+def sums(m, n, x: float32[m, n], y: Out[float32[m]]):
+    with allocate(s=float32[()]):
+        for s.i in range(m):
+            for s.k in range(n):
+                with block("s", i=spatial(s.i), k=reduction(s.k), initialises=True):
+                    s[()] = combine.sum(s[()], x[i, k])
+            with block("y", i=spatial(s.i)):
+                y[i] = s[()] / float32(n)
+"""
+"""A sum in a `for` loop of a spec: one element, used over and over."""
+
 ROW_EXPONENTIALS = """\
 def row_exponentials(m, n, x: float32[m, n], y: Out[float32[m]]):
     with allocate(peak=float32[m], e=float32[m, n]):

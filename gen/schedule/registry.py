@@ -22,7 +22,7 @@ _ORDER = {
         blockize tensorize
     """,
     Layer.STORAGE: """
-        stream prefetch set_scope store_at
+        stream prefetch set_scope store_at expand
         transform_layout store_in fold_storage storage_align set_size
         reuse_at double_buffer
     """,
@@ -57,7 +57,6 @@ ELSEWHERE = {
     "gpu_blocks": "`bind` takes the axis, as in bind: {loop: y.i, axis: blockIdx.x}",
     "gpu_threads": "`bind` takes the axis, as in bind: {loop: y.i, axis: threadIdx.x}",
     "stage_mem": "`cache_read` stages what a block reads, `cache_write` what it writes",
-    "expand_dim": "a temporary is as large as it must be where it lives; `store_at` says where",
     "bind_expr": "give the expression a temporary of its own in `compute`",
     "fuse_loops": "`merge` makes one loop of siblings, `fuse` of loops in one another",
     "unroll_jam": "split the outer loop, reorder its inner part inwards and unroll that",

@@ -29,6 +29,7 @@ from gen.schedule.primitives.compute_inline import ComputeInline
 from gen.schedule.primitives.decompose_padding import DecomposePadding
 from gen.schedule.primitives.decompose_reduction import DecomposeReduction
 from gen.schedule.primitives.distribute import Distribute
+from gen.schedule.primitives.expand import Expand
 from gen.schedule.primitives.fission import Fission
 from gen.schedule.primitives.fold_storage import FoldStorage
 from gen.schedule.primitives.fuse import Fuse
@@ -68,7 +69,7 @@ KERNELS: dict[str, Scheduled] = {
     **{name: from_spec(name)[1] for name in ("blur", "softmax", "matmul", "trmm", "argmax")},
     **{
         name: start(getattr(examples, name))
-        for name in ("STENCIL", "ROW_SQUARES", "PAIR", "BLUR", "PADDED")
+        for name in ("STENCIL", "ROW_SQUARES", "PAIR", "BLUR", "PADDED", "SUMS")
     },
     "tensorized": start(reference.after(Tensorize.EXAMPLES[0])),
 }
@@ -130,6 +131,7 @@ def a_step(kernel: Kernel) -> st.SearchStrategy[Primitive]:
         st.builds(Rfactor, block, loop),
         st.builds(Rescale, st.sampled_from(reduced)),
         st.builds(StoreAt, st.sampled_from([t for _, t in stores]), at),
+        st.builds(Expand, st.sampled_from([t for _, t in stores]), loop.map(lambda x: (x,))),
         st.builds(FoldStorage, st.sampled_from([t for _, t in stores]), st.integers(0, 1), few),
         st.builds(StoreIn, block, st.sampled_from(["i % 2", "j, i", "i % 3, j", "i + j, j"])),
         st.builds(

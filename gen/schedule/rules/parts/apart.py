@@ -5,14 +5,59 @@ far as that is right: what blocks hand each other in an iteration then waits in 
 loop.
 """
 
-from ....ir.walk import blocks
+from ....ir.walk import accessed, blocks
+from ...edit.allocation import hoist
+from ...edit.tree import loop_named, temporaries, under
 from .draft import Draft
-from .nest import nest_of
+from .nest import Nest, nest_of
 
 
 def apart(draft: Draft, name: str) -> Draft:
     """With the blocks around this one in loops of their own, as far as that is right."""
     for loop in reversed(nest_of(draft.kernel, name).loops):  # then an outer one has more to cut
         if len(blocks(loop)) > 1:
-            draft = draft.if_sound("fission", loop=loop.var)
+            draft = _cut(draft, loop.var)
     return draft
+
+
+def _cut(draft: Draft, loop: str) -> Draft:
+    """With a loop for each statement in this one. What they hand each other gets elements for each
+    iteration where it has none, no more of them than they write.
+    """
+    wide = draft
+    for name in _handed_on(draft, loop):
+        wide = wide.perhaps("expand", buffer=name, loops=[loop])
+    cut = wide.if_sound("fission", loop=loop)
+    return draft if cut is wide else cut
+
+
+def _handed_on(draft: Draft, loop: str) -> list[str]:
+    """The temporaries that statements of the loop share, of which an element is used in each
+    iteration for one of what is written.
+    """
+    kernel = hoist(draft.state).kernel
+    parts = [blocks(statement) for statement in under(loop_named(kernel, loop))]
+    used = [frozenset[str]().union(*map(accessed, part)) for part in parts]
+    return [
+        buffer.name
+        for buffer in temporaries(kernel)
+        if sum(buffer.name in names for names in used) > 1
+        and all(
+            _is_for_one(nest_of(kernel, block.name), buffer.name, loop)
+            for part in parts
+            for block in part
+            if buffer.name in accessed(block)
+        )
+    ]
+
+
+def _is_for_one(nest: Nest, name: str, loop: str) -> bool:
+    """Whether the block writes the temporary, or with it an array that has its axes and one along
+    the loop; and uses no axis of it that lies along the loop.
+    """
+    own = {var for var, each in nest.loop_of.items() if each == loop}
+    places = [access for access in (*nest.reads, *nest.writes) if access.buffer == name]
+    axes = frozenset[str]().union(*(access.variables for access in places))
+    if not own or own & axes:
+        return False
+    return any(w.buffer == name or axes | own <= w.variables for w in nest.writes)

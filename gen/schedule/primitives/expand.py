@@ -1,0 +1,107 @@
+"""expand: a temporary's elements kept for all iterations of loops."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+
+from ...ir.algebra import sub
+from ...ir.index.bounds import highest, lowest
+from ...ir.nodes import Block, Destination, Expr, Load, Loop, Node, Var
+from ...ir.walk import accessed, loads, map_children
+from ...poly.certificate import Scheduled
+from ..base import Example, Primitive
+from ..edit import tree as edit
+from ..edit.layouts import declared, extent, require_free_layout
+from ..edit.tree import CannotApply
+from ..examples import SUMS
+
+
+class Expand(Primitive):
+    """Gives a temporary an axis for each of `loops`, in front of its own, so each iteration has its
+    own elements.
+
+    What the statements in a loop hand each other through the same few elements keeps them together;
+    after this `fission` can take them apart. The loops are around all blocks that use the
+    temporary, and run as far as sizes say (scalar expansion, Padua and Wolfe 1986).
+    """
+
+    buffer: str
+    loops: tuple[str, ...]
+
+    aliases = ("expand_dim", "scalar_expansion", "array_expansion")
+
+    def apply(self, state: Scheduled) -> Scheduled:
+        require_free_layout(state, self.buffer)
+        if not self.loops or len({*self.loops}) < len(self.loops):
+            raise CannotApply("`loops` names each loop once, one at least")
+        root = edit.tree(state.kernel)
+        around = [edit.loop_named(state.kernel, name) for name in self.loops]
+        ranges = [_range(loop, edit.loops_around(root, loop)) for loop in around]
+
+        def expanded(block: Block) -> Block:
+            if self.buffer not in accessed(block):
+                return block
+            within = {loop.var for loop in edit.loops_around(root, block)}
+            own = [self._own(block, name, within) for name in self.loops]
+            places = tuple(sub(v, first) for v, (first, _) in zip(own, ranges, strict=True))
+
+            def go(node: Node) -> Node:
+                new = map_children(node, go)
+                if isinstance(new, Load | Destination) and new.buffer == self.buffer:
+                    return replace(new, indices=(*places, *new.indices))
+                return new
+
+            return replace(block, body=map_children(block.body, go))
+
+        kernel = edit.rebuild(state.kernel, edit.update_blocks(root, expanded))
+        shape = (*(size for _, size in ranges), *edit.buffer_named(kernel, self.buffer).shape)
+        return declared(replace(state, kernel=kernel), self.buffer, shape=shape)
+
+    def _own(self, block: Block, loop: str, within: Collection[str]) -> Var:
+        """The block's iteration variable that is the loop's."""
+        if loop not in within:
+            raise CannotApply(
+                f"loop '{loop}' is not around block '{block.name}', which uses '{self.buffer}'"
+            )
+        bound = zip(block.iters, block.bindings, strict=True)
+        own = next((v.name for v, binding in bound if binding == Var(loop)), None)
+        if own is None:
+            reason = f"block '{block.name}' has no iteration variable that is loop '{loop}' alone"
+            raise CannotApply(reason, "expand before loops are split or fused")
+        return Var(own)
+
+    EXAMPLES = (
+        Example(
+            "Sums that wait for the next loop",
+            SUMS,
+            "- expand: {buffer: s, loops: [s.i]}\n- fission: {loop: s.i}",
+        ),
+        Example(
+            "After the loop was split",
+            SUMS,
+            "- split: {loop: s.i, factors: [null, 4]}\n- expand: {buffer: s, loops: [s.i_0]}",
+            refused="has no iteration variable that is loop 's.i_0' alone",
+        ),
+        Example(
+            "An argument",
+            SUMS,
+            "- expand: {buffer: y, loops: [s.i]}",
+            refused="'y' is an argument: its layout is the caller's",
+        ),
+        Example(
+            "A loop that is not around all that use it",
+            SUMS,
+            "- expand: {buffer: s, loops: [s.k]}",
+            refused="loop 's.k' is not around block 'y', which uses 's'",
+        ),
+    )
+
+
+def _range(loop: Loop, outer: Iterable[Loop]) -> tuple[Expr, Expr]:
+    """The first value of the loop's variable, whatever those of the loops further out, and how many
+    there are from there on, both of sizes alone.
+    """
+    ranges = edit.ranges_of(outer)
+    first, end = lowest(loop.lower, ranges), highest(loop.upper, ranges)
+    if first is None or end is None or loads(first) or loads(end):
+        raise CannotApply(f"loop '{loop.var}' runs as far as data says, not sizes")
+    return first, extent(sub(end, first))
