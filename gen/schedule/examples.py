@@ -105,6 +105,24 @@ def sums(m, n, x: float32[m, n], y: Out[float32[m]]):
 """
 """A sum in a `for` loop of a spec: one element, used over and over."""
 
+TRIANGLE_SUMS = """\
+def triangle(n, m, z: float32[n, m], c: InOut[float32[m, m]]):
+    with allocate(s=float32[()]):
+        for s.i in range(m):
+            for s.j in range(s.i + 1, m):
+                for s.k in range(n):
+                    with block(
+                        "s",
+                        i=spatial(s.i),
+                        j=spatial(s.j, i + 1, m),
+                        k=reduction(s.k),
+                        initialises=True,
+                    ):
+                        s[()] = combine.sum(s[()], z[k, i] * z[k, j])
+                with block("c", i=spatial(s.i), j=spatial(s.j, i + 1, m)):
+                    c[i, j] = s[()] / float32(n)
+"""
+
 ROW_EXPONENTIALS = """\
 def row_exponentials(m, n, x: float32[m, n], y: Out[float32[m]]):
     with allocate(peak=float32[m], e=float32[m, n]):

@@ -5,27 +5,9 @@ import pytest
 from gen.errors import ScheduleError
 from gen.ir.text.print_expr import expr_to_text
 from gen.ir.walk import buffers
-from gen.schedule.examples import ROW_SQUARES, SUMS, TWICE
+from gen.schedule.examples import ROW_SQUARES, SUMS, TRIANGLE_SUMS, TWICE
 
 from .support import assert_same, schedule, start
-
-TRIANGLE = """\
-def triangle(n, m, z: float32[n, m], c: InOut[float32[m, m]]):
-    with allocate(s=float32[()]):
-        for s.i in range(m):
-            for s.j in range(s.i + 1, m):
-                for s.k in range(n):
-                    with block(
-                        "s",
-                        i=spatial(s.i),
-                        j=spatial(s.j, i + 1, m),
-                        k=reduction(s.k),
-                        initialises=True,
-                    ):
-                        s[()] = combine.sum(s[()], z[k, i] * z[k, j])
-                with block("c", i=spatial(s.i), j=spatial(s.j, i + 1, m)):
-                    c[i, j] = s[()] / float32(n)
-"""
 
 ROWS = """\
 def rows(m, n, x: float32[m, n], y: InOut[float32[m, n]]):
@@ -67,9 +49,9 @@ def of_data(m, n, e: int64[m], x: float32[m, n], y: InOut[float32[m, n]]):
     ("kernel", "buffer", "names", "shape"),
     [
         (SUMS, "s", ("s.i",), "m"),
-        (TRIANGLE, "s", ("s.i", "s.j"), "m, max(m - 1, 0)"),
-        (TRIANGLE, "s", ("s.j",), "max(m - 1, 0)"),
-        (TRIANGLE, "s", ("s.j", "s.i"), "max(m - 1, 0), m"),
+        (TRIANGLE_SUMS, "s", ("s.i", "s.j"), "m, max(m - 1, 0)"),
+        (TRIANGLE_SUMS, "s", ("s.j",), "max(m - 1, 0)"),
+        (TRIANGLE_SUMS, "s", ("s.j", "s.i"), "max(m - 1, 0), m"),
         (ROWS, "t", ("t.i",), "max(m - 2, 0), n"),
     ],
 )

@@ -16,6 +16,7 @@ from ...ir.walk import (
     accessed,
     ancestors,
     blocks,
+    buffers,
     loops,
     map_nested,
     nested,
@@ -70,7 +71,7 @@ def rebuild(
 
 
 def buffer_named(kernel: ir.Kernel, name: str) -> ir.Buffer:
-    known = {b.name: b for b in (*(p.buffer for p in kernel.parameters), *temporaries(kernel))}
+    known = buffers(kernel)
     if name not in known:
         raise CannotApply(f"there is no buffer '{name}'", nearest(name, known))
     return known[name]

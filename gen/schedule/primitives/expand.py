@@ -12,7 +12,7 @@ from ..base import Example, Primitive
 from ..edit import tree as edit
 from ..edit.layouts import declared, extent, require_free_layout
 from ..edit.tree import CannotApply
-from ..examples import SUMS
+from ..examples import SUMS, TRIANGLE_SUMS
 
 
 class Expand(Primitive):
@@ -74,6 +74,11 @@ class Expand(Primitive):
             "Sums that wait for the next loop",
             SUMS,
             "- expand: {buffer: s, loops: [s.i]}\n- fission: {loop: s.i}",
+        ),
+        Example(
+            "A triangle: as many as its longest row has",
+            TRIANGLE_SUMS,
+            "- expand: {buffer: s, loops: [s.i, s.j]}",
         ),
         Example(
             "After the loop was split",

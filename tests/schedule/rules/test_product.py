@@ -51,6 +51,27 @@ ARGUMENTS = {
         "y[i, j] = b[i, j] + sum(a[i, l] * b[l, j] for l in range(i))",
         "b + np.matmul(np.tril(a, -1), b)",
     ),
+    "handed_on": (  # the upper triangle of an array's product with its transpose, and the lower
+        "(k,m)->(m,m)",
+        {"x": "T[k, m]"},
+        "y: T[m, m]",
+        "for i in range(m):\n"
+        "      for j in range(i, m):\n"
+        "          y[i, j] = sum(x[l, i] * x[l, j] for l in k) / 2\n"
+        "          y[j, i] = y[i, j]",
+        "np.matmul(np.transpose(x), x) / 2",
+    ),
+    "lower": (  # lines that end at different places, and whose vectors are columns
+        "(m,k)->(m,m)",
+        {"x": "T[m, k]"},
+        "y: T[m, m]",
+        "for i in range(m):\n"
+        "      for j in range(m):\n"
+        "          y[i, j] = 0\n"
+        "      for j in range(i + 1):\n"
+        "          y[i, j] += sum(x[i, l] * x[j, l] for l in k)",
+        "np.tril(np.matmul(x, np.transpose(x)))",
+    ),
     "matvec": (
         "(m,k),(k)->(m)",
         {"a": "T[m, k]", "x": "T[k]"},

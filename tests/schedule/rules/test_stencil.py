@@ -47,11 +47,6 @@ SPECS = {
         "for i in range(m):\n    if n > 0:\n        y[i, 0] = x[i, 0]\n"
         "    for j in range(1, n):\n        y[i, j] = y[i, j - 1] * 0.5 + x[i, j]",
     ),
-    "handed_on": spec(  # a sum that the next statement of the loop takes
-        "x: T[n, m]; y: T[m, m] out",
-        "for i in range(m):\n    for j in range(i, m):\n"
-        "        y[i, j] = sum(x[k, i] * x[k, j] for k in n) / 2\n        y[j, i] = y[i, j]",
-    ),
     "counted": spec(
         "x: int32[n]; c: int32[8] out", "for v in range(8):\n    c[v] = 0\n"
         "for i in range(n):\n    c[x[i]] += 1",

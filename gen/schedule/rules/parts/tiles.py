@@ -117,17 +117,21 @@ def _tiled(
         *more, h = moved
         draft = draft.step("split", loop=h, factors=[None, BAND], as_=[f"{h}0", f"{h}1"])
         outside, moved = [*outside, *more, f"{h}0"], [f"{h}1"]
-    last: list[str] = []
-    if tile.rows:
-        i = loop_of[tile.rows]
-        draft = draft.step("split", loop=i, factors=[None, tile.height], as_=[f"{i}0", f"{i}1"])
-        inside, last = [*inside, f"{i}0"], [f"{i}1"]
-    j = loop_of[tile.line]
+    j, last = loop_of[tile.line], list[str]()
     factors: list[object] = [None, tile.vectors, "$lanes"]
     parts = [f"{j}0", f"{j}1", f"{j}2"]
     if tile.panels:
         factors, parts = [None, BAND, *factors[1:]], [f"{j}b", *parts]
-    draft = draft.step("split", loop=j, factors=factors, as_=parts)
+    triangle = _of_triangle(reader, j)
+    if triangle:  # its parts go outside of rows while these are whole, and are the same for all
+        draft = draft.step("split", loop=j, factors=factors, as_=parts, grid=True)
+        draft = ordered(draft, (parts[0], *triangle, *parts[1:]))
+    if tile.rows:
+        i = loop_of[tile.rows]
+        draft = draft.step("split", loop=i, factors=[None, tile.height], as_=[f"{i}0", f"{i}1"])
+        inside, last = [*inside, f"{i}0"], [f"{i}1"]
+    if not triangle:
+        draft = draft.step("split", loop=j, factors=factors, as_=parts)
     if tile.panels:  # rows outside of panels
         inside = [*inside, parts.pop(1)]
     draft = ordered(draft, (*outside, *moved, parts[0], *inside, *last, *parts[1:]))
@@ -135,6 +139,13 @@ def _tiled(
     if not moved:
         return draft, _Loops((*outside, parts[0]), parts[0], *ends)
     return draft, _Loops(tuple(outside or moved), _last(outside), *ends)
+
+
+def _of_triangle(reader: Nest, line: str) -> tuple[str, ...]:
+    """The reader's loops, rows of a triangle, that say where the line begins or ends."""
+    loop = next(loop for loop in reader.own if loop.var == line)
+    bound = variables(loop.lower) | variables(loop.upper)
+    return tuple(loop.var for loop in reader.own if loop.var in bound)
 
 
 def _last(loops: list[str]) -> str | None:
@@ -187,10 +198,12 @@ def _sum(draft: Draft, each: SumRead, tile: RegisterTile, loops: _Loops) -> Draf
     over = tuple(v for v in own_loops(draft, name) if v not in (*inside, *parts))
     draft, over = _guarded(draft, over, {*inside, *parts})
     draft = ordered(draft, (*over, *inside, *parts))
-    for read in tile.along(each):
-        draft = _operand(draft, each, read, tile, loops)
+    arrays = [read.buffer for read in each.nest.reads]
+    once = [read for read in each.nest.reads if arrays.count(read.buffer) == 1]
+    for read in tile.along(each):  # of what is its own transpose's factor all would come along
+        draft = _operand(draft, each, read, tile, loops) if read in once else draft
     if tile.rows and tile.copied:
-        for read in each.nest.reads:
+        for read in once:
             draft = _numbers(draft, each, read, tile)
     return in_registers(draft, each, over[0], len(inside) + 2)
 
