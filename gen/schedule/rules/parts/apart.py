@@ -5,6 +5,7 @@ far as that is right: what blocks hand each other in an iteration then waits in 
 loop.
 """
 
+from ....ir.nodes import Update
 from ....ir.walk import accessed, blocks
 from ...edit.allocation import hoist
 from ...edit.tree import loop_named, temporaries, under
@@ -32,8 +33,8 @@ def _cut(draft: Draft, loop: str) -> Draft:
 
 
 def _handed_on(draft: Draft, loop: str) -> list[str]:
-    """The temporaries that statements of the loop share, of which an element is used in each
-    iteration for one of what is written.
+    """The temporaries that statements of the loop share, of which an element is a sum in each
+    iteration, for one of what is written. A number that is no sum is better used where it is made.
     """
     kernel = hoist(draft.state).kernel
     parts = [blocks(statement) for statement in under(loop_named(kernel, loop))]
@@ -52,12 +53,14 @@ def _handed_on(draft: Draft, loop: str) -> list[str]:
 
 
 def _is_for_one(nest: Nest, name: str, loop: str) -> bool:
-    """Whether the block writes the temporary, or with it an array that has its axes and one along
-    the loop; and uses no axis of it that lies along the loop.
+    """Whether the block sums up the temporary, or writes from it an array that has its axes and one
+    along the loop; and uses no axis of it that lies along the loop.
     """
     own = {var for var, each in nest.loop_of.items() if each == loop}
     places = [access for access in (*nest.reads, *nest.writes) if access.buffer == name]
     axes = frozenset[str]().union(*(access.variables for access in places))
     if not own or own & axes:
         return False
-    return any(w.buffer == name or axes | own <= w.variables for w in nest.writes)
+    if any(written.buffer == name for written in nest.writes):
+        return isinstance(nest.block.body, Update)
+    return any(axes | own <= written.variables for written in nest.writes)
