@@ -21,6 +21,26 @@ def rows(m, n, x: float32[m, n], y: InOut[float32[m, n]]):
                     y[i, j] = t[max(j - 1, 0)] + t[j]
 """
 
+LATER = """\
+def later(m, x: float32[m], y: InOut[float32[m]]):
+    with allocate(t=float32[()]):
+        for t.i in range(max(m - 3, 0), m):
+            with block("t", i=spatial(t.i, max(m - 3, 0), m)):
+                t[()] = x[i] * 2.0
+            with block("y", i=spatial(t.i, max(m - 3, 0), m)):
+                y[i] = t[()] + 1.0
+"""
+
+BELOW = """\
+def below(m, x: float32[m + 2], y: Out[float32[m + 2]]):
+    with allocate(t=float32[()]):
+        for t.i in range(-2, m):
+            with block("t", i=spatial(t.i, -2, m)):
+                t[()] = x[i + 2] * 2.0
+            with block("y", i=spatial(t.i, -2, m)):
+                y[i + 2] = t[()] + 1.0
+"""
+
 CARRIED = """\
 def carried(n, x: float32[n], y: Out[float32[n]]):
     with allocate(t=float32[()]):
@@ -49,10 +69,12 @@ def of_data(m, n, e: int64[m], x: float32[m, n], y: InOut[float32[m, n]]):
     ("kernel", "buffer", "names", "shape"),
     [
         (SUMS, "s", ("s.i",), "m"),
-        (TRIANGLE_SUMS, "s", ("s.i", "s.j"), "m, max(m - 1, 0)"),
-        (TRIANGLE_SUMS, "s", ("s.j",), "max(m - 1, 0)"),
-        (TRIANGLE_SUMS, "s", ("s.j", "s.i"), "max(m - 1, 0), m"),
-        (ROWS, "t", ("t.i",), "max(m - 2, 0), n"),
+        (TRIANGLE_SUMS, "s", ("s.i", "s.j"), "m, m"),
+        (TRIANGLE_SUMS, "s", ("s.j",), "m"),
+        (TRIANGLE_SUMS, "s", ("s.j", "s.i"), "m, m"),
+        (ROWS, "t", ("t.i",), "m, n"),
+        (LATER, "t", ("t.i",), "m - max(m - 3, 0)"),
+        (BELOW, "t", ("t.i",), "m + 2"),
     ],
 )
 @pytest.mark.parametrize("cut", [False, True])

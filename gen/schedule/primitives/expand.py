@@ -3,8 +3,9 @@
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from ...ir.algebra import sub
+from ...ir.algebra import index, sub
 from ...ir.index.bounds import highest, lowest
+from ...ir.index.linear import constant, tidy
 from ...ir.nodes import Block, Destination, Expr, Load, Loop, Node, Var
 from ...ir.walk import accessed, loads, map_children
 from ...poly.certificate import Scheduled
@@ -21,7 +22,7 @@ class Expand(Primitive):
 
     What the statements in a loop hand each other through the same few elements keeps them together;
     after this `fission` can take them apart. The loops are around all blocks that use the
-    temporary, and run as far as sizes say (scalar expansion, Padua and Wolfe 1986).
+    temporary, count upwards and run as far as sizes say (scalar expansion, Padua and Wolfe 1986).
     """
 
     buffer: str
@@ -42,7 +43,7 @@ class Expand(Primitive):
                 return block
             within = {loop.var for loop in edit.loops_around(root, block)}
             own = [self._own(block, name, within) for name in self.loops]
-            places = tuple(sub(v, first) for v, (first, _) in zip(own, ranges, strict=True))
+            places = tuple(tidy(sub(v, first)) for v, (first, _) in zip(own, ranges, strict=True))
 
             def go(node: Node) -> Node:
                 new = map_children(node, go)
@@ -66,7 +67,7 @@ class Expand(Primitive):
         own = next((v.name for v, binding in bound if binding == Var(loop)), None)
         if own is None:
             reason = f"block '{block.name}' has no iteration variable that is loop '{loop}' alone"
-            raise CannotApply(reason, "expand before loops are split or fused")
+            raise CannotApply(reason, "expand before loops are split, fused, shifted or reversed")
         return Var(own)
 
     EXAMPLES = (
@@ -103,10 +104,13 @@ class Expand(Primitive):
 
 def _range(loop: Loop, outer: Iterable[Loop]) -> tuple[Expr, Expr]:
     """The first value of the loop's variable, whatever those of the loops further out, and how many
-    there are from there on, both of sizes alone.
+    there are from there on, both of sizes alone. A first one that is a number counts as 0, so that
+    places are the variable itself.
     """
     ranges = edit.ranges_of(outer)
     first, end = lowest(loop.lower, ranges), highest(loop.upper, ranges)
     if first is None or end is None or loads(first) or loads(end):
         raise CannotApply(f"loop '{loop.var}' runs as far as data says, not sizes")
-    return first, extent(sub(end, first))
+    known = constant(first)
+    first = index(0) if known is not None and known >= 0 else first
+    return first, extent(tidy(sub(end, first)))

@@ -88,6 +88,30 @@ def test_loops_over_what_data_says_stay_as_they_are() -> None:
                    for loop in loops if not line.startswith("#"))  # fmt: skip
 
 
+def test_sums_take_no_more_memory_than_what_is_written_from_them() -> None:
+    band = spec(
+        "x: T[n, m]; y: T[m, 5] inout",
+        "for i in range(m):\n    for j in range(max(i - 2, 0), min(i + 3, m)):\n"
+        "        y[i, j - i + 2] = sum(x[k, i] * x[k, j] for k in n) + 1",
+    )
+    assert "expand" not in recipe(band, ())
+    same = spec(
+        "x: T[n, m]; y: T[m, m] inout",
+        "for i in range(m):\n    for j in range(i, m):\n"
+        "        y[i, j] = sum(x[k, i] for k in n) + 1",
+    )
+    assert "expand: {buffer: y_sum, loops: [y_sum.j]}" not in recipe(same, ())
+
+
+def test_several_sums_of_a_triangle_are_no_tiles() -> None:
+    two = spec(
+        "x: T[n, m]; v: T[n, m]; y: T[m, m] inout",
+        "for i in range(m):\n    for j in range(i, m):\n        y[i, j] ="
+        " sum(x[k, i] * v[k, j] for k in n) * sum(v[k, i] * x[k, j] for k in n)",
+    )
+    assert "much code" in recipe(two, {"product"})
+
+
 def test_blocks_that_use_arrays_at_the_same_points_share_a_loop() -> None:
     text = recipe(SPECS["together"], ())
     assert "simple_compute_at: {block: t, loop: z.j}" in text

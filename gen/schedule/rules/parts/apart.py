@@ -5,12 +5,12 @@ far as that is right: what blocks hand each other in an iteration then waits in 
 loop.
 """
 
-from ....ir.nodes import Update
+from ....ir.nodes import Update, Var
 from ....ir.walk import accessed, blocks
 from ...edit.allocation import hoist
 from ...edit.tree import loop_named, temporaries, under
 from .draft import Draft
-from .nest import Nest, nest_of
+from .nest import ArrayAccess, Nest, nest_of
 
 
 def apart(draft: Draft, name: str) -> Draft:
@@ -53,8 +53,8 @@ def _handed_on(draft: Draft, loop: str) -> list[str]:
 
 
 def _is_for_one(nest: Nest, name: str, loop: str) -> bool:
-    """Whether the block sums up the temporary, or writes from it an array that has its axes and one
-    along the loop; and uses no axis of it that lies along the loop.
+    """Whether the block sums up the temporary from what lies along the loop; or writes from it an
+    array in which each of its axes, and one along the loop, is an axis of its own.
     """
     own = {var for var, each in nest.loop_of.items() if each == loop}
     places = [access for access in (*nest.reads, *nest.writes) if access.buffer == name]
@@ -62,5 +62,11 @@ def _is_for_one(nest: Nest, name: str, loop: str) -> bool:
     if not own or own & axes:
         return False
     if any(written.buffer == name for written in nest.writes):
-        return isinstance(nest.block.body, Update)
-    return any(axes | own <= written.variables for written in nest.writes)
+        summed = isinstance(nest.block.body, Update)
+        return summed and any(own <= read.variables for read in nest.reads)
+    return any(axes | own <= _alone(written) for written in nest.writes)
+
+
+def _alone(access: ArrayAccess) -> frozenset[str]:
+    """The variables that are indices by themselves: the array has an element for each."""
+    return frozenset(index.name for index in access.indices if isinstance(index, Var))

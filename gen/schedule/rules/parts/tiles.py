@@ -12,7 +12,7 @@ from ....ir.index.linear import linear
 from ....ir.nodes import Block, Store, Var
 from ....ir.walk import targets, variables
 from ...edit.tree import is_argument, loop_named, readers
-from .draft import Draft
+from .draft import Declined, Draft
 from .nest import ArrayAccess, Nest
 from .sums import SumRead, loop_along, ordered, own_loops, reuse
 
@@ -123,6 +123,8 @@ def _tiled(
     if tile.panels:
         factors, parts = [None, BAND, *factors[1:]], [f"{j}b", *parts]
     triangle = _of_triangle(reader, j)
+    if triangle and len(sums) > 1:
+        raise Declined("it reads several sums of a triangle, whose edges would be much code")
     if triangle:  # its parts go outside of rows while these are whole, and are the same for all
         draft = draft.step("split", loop=j, factors=factors, as_=parts, grid=True)
         draft = ordered(draft, (parts[0], *triangle, *parts[1:]))
