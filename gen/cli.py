@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None, targets: Registry = TARGETS) ->
         return chosen(options)
     except BrokenPipeError:
         return 0
-    except (TilesmithError, OSError) as error:
+    except (TilesmithError, OSError, MemoryError) as error:
         print(told(error), file=sys.stderr)
         return 1
 

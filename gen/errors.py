@@ -87,8 +87,10 @@ def render(
     return "\n".join(lines)
 
 
-def told(error: TilesmithError | OSError) -> str:
+def told(error: TilesmithError | OSError | MemoryError) -> str:
     """The error as commands print it."""
     if isinstance(error, OSError):
         return f"error: {error.filename}: {error.strerror}"
+    if isinstance(error, MemoryError):
+        return f"error: not enough memory: {error}\n  hint: smaller sizes need less"
     return str(error)

@@ -54,6 +54,31 @@ def test_show_says_what_there_is(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
+def test_run_where_there_is_not_memory_enough(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "large.yaml"
+    path.write_text("""\
+tilesmith: 1
+kernel: large
+doc: A temporary that no address space has.
+signature: (n)->(n)
+dtypes: {T: [float32]}
+arguments: {x: {type: "T[n]"}, y: {type: "T[n]", intent: out}}
+temporaries: {s: "T[n, n]"}
+constraints: [n >= 1]
+compute: |
+  s[i, j] = x[i] * x[j]
+  y[i] = s[i, (i * 7919) % n]
+""")
+    assert main(["run", str(path), "--level", "v2", "--size", f"n={2**23}"]) == 1
+    assert capsys.readouterr().err == (
+        "error: not enough memory: 'large' could not allocate its temporaries\n"
+        "  hint: smaller sizes need less\n"
+    )
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="needs a C compiler")
 def test_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", str(SOFTMAX), "--size", "m=3", "--size", "n=70", "--level", "v2"]) == 0
     out = capsys.readouterr().out
