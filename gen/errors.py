@@ -92,5 +92,6 @@ def told(error: TilesmithError | OSError | MemoryError) -> str:
     if isinstance(error, OSError):
         return f"error: {error.filename}: {error.strerror}"
     if isinstance(error, MemoryError):
-        return f"error: not enough memory: {error}\n  hint: smaller sizes need less"
+        what = f": {error}" if str(error) else ""
+        return f"error: not enough memory{what}\n  hint: smaller sizes need less"
     return str(error)

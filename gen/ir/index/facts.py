@@ -88,7 +88,7 @@ class Facts:
                 )
             case _:
                 return any(
-                    self._holds(goal.times(abs(k), fact, -abs(c)), scale * abs(k), depth - 1)
+                    self._holds(goal.combined(abs(k), fact, -abs(c)), scale * abs(k), depth - 1)
                     for fact in self._about(atom, c)
                     if (k := fact.terms.get(atom, 0)) * c > 0
                 )

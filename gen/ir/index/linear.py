@@ -28,16 +28,16 @@ class Linear:
         return hash((frozenset(self.terms.items()), self.constant))
 
     def __add__(self, other: "Linear | int") -> "Linear":
-        return self.times(1, other, 1)
+        return self.combined(1, other, 1)
 
     def __sub__(self, other: "Linear | int") -> "Linear":
-        return self.times(1, other, -1)
+        return self.combined(1, other, -1)
 
     def __mul__(self, factor: int) -> "Linear":
         terms = {atom: c * factor for atom, c in self.terms.items()} if factor else {}
         return Linear(terms, self.constant * factor)
 
-    def times(self, by: int, other: "Linear | int", factor: int) -> "Linear":
+    def combined(self, by: int, other: "Linear | int", factor: int) -> "Linear":
         """The sum of both, each times a factor that is not 0."""
         if isinstance(other, int):
             other = Linear({}, other)

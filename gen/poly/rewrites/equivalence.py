@@ -233,10 +233,10 @@ def _difference(
         if text not in theirs and not kept.implies(p):
             return f"is emitted without the guard `{expr_to_text(p)}`"
     place = Site(around, guards, unknown)
-    is_, shall = _bound(new), _bound(old)
-    if head_of(shall) != head_of(is_) or not place.same_combiner(shall, is_):
+    proved, emitted = _bound(old), _bound(new)
+    if head_of(proved) != head_of(emitted) or not place.same_combiner(proved, emitted):
         return "is emitted as a statement of another kind"
-    for a, b in zip(children(shall), children(is_), strict=True):
+    for a, b in zip(children(proved), children(emitted), strict=True):
         if not place.same(a, b):
             return f"is emitted with `{_text(b)}` where `{_text(a)}` is proved"
     return None
