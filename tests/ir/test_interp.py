@@ -88,6 +88,10 @@ def _store(value: str, dtype: str = "float32", declarations: str = "", **given: 
         ("int8(127) + 1", "int8", -128),
         ("-int8(-128)", "int8", -128),
         ("uint8(3) - 4", "uint8", 255),
+        ("(int8(100) + 100) // 2 + 100 * (int8(3) + 1)", "int8", 116),
+        ("(int8(100) + 100) * (int8(100) - -100)", "int8", 64),
+        ("max(int8(127) + 1, int8(-1))", "int8", -1),
+        ("uint8(255) * 255 * 255 // 2", "uint8", 127),
         ("~uint8(1)", "uint8", 254),
         ("int32(1) << 31", "int32", -(2**31)),
         ("int8(-8) >> 1", "int8", -4),
@@ -132,6 +136,11 @@ def test_arithmetic_is_that_of_the_nodes_type(value: str, dtype: str, result: ob
     stored = _store(value, dtype)
     assert stored.dtype == dtype  # type: ignore[attr-defined]
     np.testing.assert_array_equal(stored, result)
+
+
+@pytest.mark.parametrize(("op", "result"), [("+", 301), ("|", 1), ("// 1 +", 301)])
+def test_expressions_may_be_deep(op: str, result: int) -> None:
+    assert _store("a" + f" {op} 1" * 300, "int64", "a: int64", a=1) == result
 
 
 @pytest.mark.parametrize(

@@ -57,13 +57,19 @@ def scalar(value: Value, dtype: DType) -> Value:
 
 def wrap(dtype: DType) -> Callable[[int], int]:
     """An integer modulo 2^bits, in the type's range."""
-    lowest = -(1 << (dtype.bits - 1)) if dtype.kind is Kind.SIGNED else 0
+    lowest, highest = range_of(dtype)
     size = 1 << dtype.bits
 
     def wrapped(value: int) -> int:
-        return value if lowest <= value < lowest + size else (value - lowest) % size + lowest
+        return value if lowest <= value <= highest else (value - lowest) % size + lowest
 
     return wrapped
+
+
+def range_of(dtype: DType) -> tuple[int, int]:
+    """The lowest and the highest number of an integer type."""
+    lowest = -(1 << (dtype.bits - 1)) if dtype.kind is Kind.SIGNED else 0
+    return lowest, lowest + (1 << dtype.bits) - 1
 
 
 def poison(dtype: DType) -> Value:

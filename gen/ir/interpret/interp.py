@@ -14,6 +14,7 @@ from typing import Any, assert_never
 import numpy as np
 
 from .. import nodes as ir
+from ..algebra import index
 from ..inits import explicit_inits
 from ..rules.verify import verify_any
 from ..text.print_expr import expr_to_text
@@ -37,6 +38,7 @@ from .machine import (
     coordinate,
     defined,
     expression,
+    expressions,
     fresh,
     parts,
     reader,
@@ -257,36 +259,46 @@ def _allocate(stmt: ir.Allocate, machine: Machine) -> Action:
 
 
 def _block(block: ir.Block, machine: Machine) -> Action:
-    predicate = expression(block.predicate, machine)
-    names = [v.name for v in block.iters]
-    bindings = [expression(binding, machine) for binding in block.bindings]
-    lowers = [expression(v.lower, machine) for v in block.iters]
-    uppers = [expression(v.upper, machine) for v in block.iters]
-    body, values, trace = _body(block.body, machine), machine.values, machine.trace
     missing = machine.launch.missing if machine.launch else frozenset()
-    elsewhere = [coordinate(axis) for axis in missing]
+    first = [ir.Binary(ir.BinaryOp.EQ, ir.Var(coordinate(a)), index(0)) for a in missing]
+    runs = _all(machine, *first, block.predicate)
+    names = [v.name for v in block.iters]
+    bindings = expressions(block.bindings, machine)
+    domain = [_within(v) for v in block.iters]
+    in_domain = _all(machine, *domain)
+    body, values, trace = _body(block.body, machine), machine.values, machine.trace
 
     def instance() -> None:
-        if any(values[axis] for axis in elsewhere) or not predicate():
-            return
-        for name, binding in zip(names, bindings, strict=True):
-            values[name] = binding()
-        for name, lower, upper in zip(names, lowers, uppers, strict=True):
-            if not lower() <= values[name] < upper():
-                raise InterpError(f"'{name}' is outside its domain")
-        if trace:
-            trace.enter(block.name)
-        body()
-
-    def located() -> None:
         try:
-            instance()
+            if not runs():
+                return
+            values.update(zip(names, bindings(), strict=True))
+            if not in_domain():
+                outside = [n for n, c in zip(names, domain, strict=True) if not _all(machine, c)()]
+                raise InterpError(f"'{outside[0]}' is outside its domain")
+            if trace:
+                trace.enter(block.name)
+            body()
         except InterpError as e:
             at = ", ".join(f"{v.name}={values.get(v.name)}" for v in block.iters)
             message = f"block '{block.name}' at ({at}): {e.message}"
             raise InterpError(message, e.span or block.span) from e
 
-    return located
+    return instance
+
+
+def _within(v: ir.IterVar) -> ir.Expr:
+    here = ir.Var(v.name)
+    from_lower = ir.Binary(ir.BinaryOp.LE, v.lower, here)
+    return ir.Binary(ir.BinaryOp.AND, from_lower, ir.Binary(ir.BinaryOp.LT, here, v.upper))
+
+
+def _all(machine: Machine, *conditions: ir.Expr) -> Callable[[], Value]:
+    """The function that says whether all hold; those after one that does not are not computed."""
+    both: ir.Expr = ir.Const(True, DType.BOOL)
+    for condition in conditions:
+        both = ir.Binary(ir.BinaryOp.AND, both, condition)
+    return expression(both, machine)
 
 
 def _body(body: ir.Store | ir.Init | ir.Update, machine: Machine) -> Action:
@@ -301,11 +313,9 @@ def _body(body: ir.Store | ir.Init | ir.Update, machine: Machine) -> Action:
         case ir.Update(combiner, targets, values):
             writers = [writer(t, machine) for t in targets]
             old = [reader(t, replace(machine, trace=None)) for t in targets]
-            new = [expression(v, machine) for v in values]
+            new = expressions(values, machine)
             join = _joined(combiner, tuple(machine.dtypes[t.buffer] for t in targets), machine)
-            return lambda: _store_all(
-                writers, join(tuple(f() for f in old), tuple(f() for f in new))
-            )
+            return lambda: _store_all(writers, join(tuple([f() for f in old]), new()))
         case _:
             assert_never(body)
 

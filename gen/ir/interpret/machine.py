@@ -1,4 +1,4 @@
-"""The interpreter's memory, and its expressions as closures.
+"""The interpreter's memory, and its expressions as functions.
 
 Input: expressions and targets. Output: functions of no arguments that compute, read or write in one
 Machine; reads and writes are checked. A read that the kernel must not do raises InterpError.
@@ -6,7 +6,7 @@ Machine; reads and writes are checked. A read that the kernel must not do raises
 
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar, assert_never
@@ -21,17 +21,14 @@ from .evaluate import (
     Combine,
     InterpError,
     Value,
-    binary,
-    cast,
     function,
     numpy_dtype,
     poison,
     scalar,
-    unary,
 )
+from .source import Thunk, compiled, compiled_all
 
 Array = np.ndarray[Any, Any]
-Thunk = Callable[[], Value]
 T = TypeVar("T")
 
 
@@ -157,54 +154,37 @@ def received(message: str) -> str:
 
 def expression(expr: ir.Expr, machine: Machine) -> Thunk:
     """The function that computes the expression's value now."""
+    return compiled(expr, machine.values, partial(_leaf, machine=machine))
+
+
+def expressions(exprs: Sequence[ir.Expr], machine: Machine) -> Callable[[], tuple[Value, ...]]:
+    """The function that computes the values of all now, in their order."""
+    return compiled_all(exprs, machine.values, partial(_leaf, machine=machine))
+
+
+def _leaf(expr: ir.Load | ir.Call, machine: Machine) -> Thunk:
     match expr:
-        case ir.Var(name):
-            values = machine.values
-            return lambda: values[name]
-        case ir.Const(value, dtype):
-            constant = scalar(value, dtype)
-            return lambda: constant
-        case ir.Unary(op, operand):
-            apply, a = unary(op, dtype_of(operand)), expression(operand, machine)
-            return lambda: apply(a())
-        case ir.Binary(op, lhs, rhs):
-            return _binary(op, dtype_of(lhs), expression(lhs, machine), expression(rhs, machine))
-        case ir.Select(condition, then, otherwise):
-            holds = expression(condition, machine)
-            x, y = expression(then, machine), expression(otherwise, machine)
-            return lambda: x() if holds() else y()
-        case ir.Cast(dtype, operand):
-            convert, a = cast(dtype_of(operand), dtype), expression(operand, machine)
-            return lambda: convert(a())
-        case ir.Call(called, args):
-            return _call(called, [expression(a, machine) for a in args], expr, machine)
         case ir.Load(buffer, indices):
             return reader(ir.Destination(buffer, indices, span=expr.span), machine)
+        case ir.Call(called, args):
+            return _call(called, expressions(args, machine), expr, machine)
         case _:
             assert_never(expr)
 
 
 def _call(
-    called: ir.Function | ir.External, args: list[Thunk], expr: ir.Call, machine: Machine
+    called: ir.Function | ir.External,
+    args: Callable[[], tuple[Value, ...]],
+    expr: ir.Call,
+    machine: Machine,
 ) -> Thunk:
     if isinstance(called, ir.Function):
         f = function(called, dtype_of(expr.args[0]))
-        return lambda: f(*(arg() for arg in args))
+        return lambda: f(*args())
     if called.name not in machine.externals:
         raise InterpError(f"nothing stands for the external function '{called.name}'", expr.span)
     python, result = machine.externals[called.name], called.result
-    return lambda: scalar(python(*(arg() for arg in args)), result)
-
-
-def _binary(op: ir.BinaryOp, dtype: DType, a: Thunk, b: Thunk) -> Thunk:
-    match op:
-        case ir.BinaryOp.AND:
-            return lambda: a() and b()
-        case ir.BinaryOp.OR:
-            return lambda: a() or b()
-        case _:
-            apply = binary(op, dtype)
-            return lambda: apply(a(), b())
+    return lambda: scalar(python(*args()), result)
 
 
 def defined(combiner: ir.DefinedCombiner, machine: Machine) -> Combine:
@@ -272,11 +252,10 @@ def _unwritten(name: str, machine: Machine) -> str:
 
 def _position(place: ir.Destination, name: str, machine: Machine) -> Callable[[], tuple[int, ...]]:
     """The function that computes an element's indices, each within its axis of what has a name."""
-    indices = [expression(i, machine) for i in place.indices]
-    places = machine.places
+    indices, places = expressions(place.indices, machine), machine.places
 
     def position() -> tuple[int, ...]:
-        at = tuple([index() for index in indices])
+        at = indices()
         shape = places[name].values.shape
         if not (all(map(operator.lt, at, shape)) and (not at or min(at) >= 0)):
             what = _text(place.buffer, at)
@@ -296,7 +275,7 @@ def _text(name: str, at: tuple[int, ...]) -> str:
 
 def fresh(buffer: ir.Buffer, machine: Machine) -> Cells:
     """New places, none written yet. A temporary's size below 0 is none, as in generated code."""
-    shape = tuple(expression(extent, machine)() for extent in buffer.shape)
+    shape = expressions(buffer.shape, machine)()
     if any(extent < 0 for extent in shape):
         if buffer.scope is ir.Scope.GLOBAL:
             raise InterpError(f"the shape of '{buffer.name}' is {shape}", buffer.span)
@@ -340,11 +319,11 @@ def allocation(stmt: ir.Allocate, machine: Machine) -> Callable[[], None]:
 def parts(stmt: ir.Delinearize, machine: Machine) -> Callable[[], bool]:
     """The function that binds the parts, and says whether there are any."""
     value = expression(stmt.value, machine)
-    extents = [expression(e, machine) for e in stmt.extents]
+    extents = expressions(stmt.extents, machine)
     values = machine.values
 
     def split() -> bool:
-        rest, sizes = value(), [extent() for extent in extents]
+        rest, sizes = value(), extents()
         if rest < 0:
             raise InterpError(f"{rest} has no parts {', '.join(stmt.vars)}", stmt.span)
         if rest >= math.prod(sizes):

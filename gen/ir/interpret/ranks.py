@@ -15,7 +15,8 @@ from ..nodes import Barrier, Loop, Transfer
 from ..transfers import Receive, Send, Wait
 from ..walk import accessed, statements, walk
 from .evaluate import InterpError
-from .machine import RANK, Cells, Machine, Thunk, expression, received
+from .machine import RANK, Cells, Machine, expression, received
+from .source import Thunk
 from .threads import Action, Build, paused
 
 Key = tuple[str, int, int]
