@@ -24,8 +24,8 @@ LINES = 60  # of an output that ends in an error
 def state(build: Path, since: float) -> str:
     """What the build has made since a time."""
     kernels = listed(ROOT / "kernels_spec")
-    made = {p.stem: p.stat().st_mtime for p in build.glob("*/*.json") if p.stem in kernels}
-    new = sorted((at, name) for name, at in made.items() if at >= since)
+    made = ((p.stat().st_mtime, p.stem) for p in build.glob("*/*.json") if p.stem in kernels)
+    new = sorted((at, name) for at, name in made if at >= since)
     compiled = sum(path.stat().st_mtime >= since for path in build.glob("*/*.p/*.o"))
     latest = f" ({new[-1][1]})" if new else ""
     return (

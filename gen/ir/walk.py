@@ -165,6 +165,15 @@ def loops(node: ir.Node) -> tuple[ir.Loop, ...]:
 
 
 @remembered
+def nests(node: ir.Node) -> tuple[tuple[ir.Block, tuple[ir.Loop, ...]], ...]:
+    """The blocks, in textual order, each with the loops around it, outermost first."""
+    if isinstance(node, ir.Block):
+        return ((node, ()),)
+    here = (node,) if isinstance(node, ir.Loop) else ()
+    return tuple((b, (*here, *around)) for s in nested(node) for b, around in nests(s))
+
+
+@remembered
 def statements(node: ir.Node) -> tuple[ir.Stmt, ...]:
     """The statements, outer ones first, in textual order; expressions are not looked into."""
     here = (node,) if isinstance(node, ir.Stmt) else ()
@@ -232,22 +241,24 @@ def replace_stmt(stmt: ir.Stmt, old: ir.Stmt, new: ir.Stmt) -> ir.Stmt:
     """The tree with the node `old` (by identity) replaced."""
     if stmt is old:
         return new
+    if id(old) not in _held(stmt):
+        return stmt
     return map_nested(stmt, lambda s: replace_stmt(s, old, new))
 
 
 def ancestors(stmt: ir.Stmt, node: ir.Stmt) -> tuple[ir.Stmt, ...]:
     """The statements from the root down to just above `node` (by identity)."""
-    found = _ancestors(stmt, node)
-    if found is None:
-        raise ValueError("the node is not in the tree")
-    return found
+    found = list[ir.Stmt]()
+    while stmt is not node:
+        found.append(stmt)
+        below = next((child for child in nested(stmt) if id(node) in _held(child)), None)
+        if below is None:
+            raise ValueError("the node is not in the tree")
+        stmt = below
+    return tuple(found)
 
 
-def _ancestors(stmt: ir.Stmt, node: ir.Stmt) -> tuple[ir.Stmt, ...] | None:
-    if stmt is node:
-        return ()
-    for child in nested(stmt):
-        below = _ancestors(child, node)
-        if below is not None:
-            return (stmt, *below)
-    return None
+@remembered
+def _held(stmt: ir.Stmt) -> frozenset[int]:
+    """The identities of the statement and of all inside."""
+    return frozenset((id(stmt),)).union(*map(_held, nested(stmt)))

@@ -1,7 +1,7 @@
 """The interpreter: what a kernel computes, at any stage, checked as it runs.
 
 Input: a verified kernel, NumPy arrays and scalars. Output: the arrays that it writes. The tree is
-turned into nested closures once, then run. Every access is checked against the array's shape,
+turned into functions once, then run. Every access is checked against the array's shape,
 every read against what has been written; iterations of parallel, vectorized and distributed loops
 run in an order drawn from a seed, and so do the threads of a launch from one barrier to the next,
 so that what depends on their order shows.

@@ -45,20 +45,20 @@ def compiled(expr: ir.Expr, values: dict[str, Value], leaf: Leaf) -> Thunk:
         case ir.Load() | ir.Call():
             return leaf(expr)
         case _:
-            source = _Source(values, leaf)
-            return source.function(source.text(expr))
+            made = _Lambda(values, leaf)
+            return made.function(made.text(expr))
 
 
 def compiled_all(
     exprs: Sequence[ir.Expr], values: dict[str, Value], leaf: Leaf
 ) -> Callable[[], tuple[Value, ...]]:
     """The function that computes the values of all, in their order."""
-    source = _Source(values, leaf)
-    return source.function(f"({''.join(source.text(expr) + ', ' for expr in exprs)})")
+    made = _Lambda(values, leaf)
+    return made.function(f"({''.join(made.text(expr) + ', ' for expr in exprs)})")
 
 
 @dataclass(frozen=True, slots=True)
-class _Source:
+class _Lambda:
     """Texts of one function. names: what they call what is no text."""
 
     values: dict[str, Value]

@@ -5,32 +5,47 @@ what primitives work on, so that no allocation stands between two loops), or in 
 loop that holds all its accesses and that every read shares with its writer (`sink`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from ...ir.launch import OUTSIDE
-from ...ir.nodes import Allocate, Block, Buffer, Destination, Load, Loop, LoopKind, Seq, Stmt
-from ...ir.walk import accessed, loads, nested, seq, statements, substitute, targets, variables
+from ...ir.nodes import Allocate, Block, Buffer, Destination, Load, Loop, LoopKind, Stmt
+from ...ir.walk import (
+    accessed,
+    loads,
+    loops,
+    map_nested,
+    nested,
+    nests,
+    remembered,
+    seq,
+    statements,
+    substitute,
+    targets,
+    variables,
+)
 from ...poly.certificate import Flow, Scheduled
-from .tree import under, update_stmts, with_body
+from .tree import under, with_body
 
 
 def hoist(state: Scheduled) -> Scheduled:
     """The tree with one allocation, at the root, in textual order."""
     kernel = state.kernel
     found = tuple(b for n in statements(kernel.body) if isinstance(n, Allocate) for b in n.buffers)
-    body = update_stmts(kernel.body, _unwrap)
+    body = _hoisted(kernel.body)
     return replace(state, kernel=replace(kernel, body=Allocate(found, body) if found else body))
 
 
-def _unwrap(stmt: Stmt) -> Stmt:
-    match stmt:
-        case Allocate(_, body):
-            return body
-        case Seq(items):
-            return seq(items)
-        case _:
-            return stmt
+def _hoisted(stmt: Stmt) -> Stmt:
+    """The statement without allocations."""
+    if not _allocates(stmt):
+        return stmt
+    return _hoisted(stmt.body) if isinstance(stmt, Allocate) else map_nested(stmt, _hoisted)
+
+
+@remembered
+def _allocates(stmt: Stmt) -> bool:
+    return isinstance(stmt, Allocate) or any(map(_allocates, nested(stmt)))
 
 
 def sink(state: Scheduled) -> Scheduled:
@@ -39,15 +54,14 @@ def sink(state: Scheduled) -> Scheduled:
     if not isinstance(kernel.body, Allocate):
         return state
     root = kernel.body.body
-    nests = _nests(root)
-    homes = {b.name: _home(nests, state.flow, b) for b in kernel.body.buffers}
+    homes = {b.name: _home(root, state.flow, b) for b in kernel.body.buffers}
     here = tuple(b for b in kernel.body.buffers if homes[b.name] is None)
     inside: dict[str, tuple[Buffer, ...]] = {}
     for b in kernel.body.buffers:
         home = homes[b.name]
         if home is not None:
             inside[home] = (*inside.get(home, ()), b)
-    body = update_stmts(root, lambda s: _allocate(s, inside))
+    body = _allocated(root, inside)
     return replace(state, kernel=replace(kernel, body=Allocate(here, body) if here else body))
 
 
@@ -60,34 +74,29 @@ def home(state: Scheduled, buffer: str) -> str | None:
         for b in n.buffers
         if b.name == buffer
     )
-    return _home(_nests(state.kernel.body), state.flow, found)
+    return _home(state.kernel.body, state.flow, found)
 
 
-def _allocate(stmt: Stmt, inside: Mapping[str, tuple[Buffer, ...]]) -> Stmt:
-    if isinstance(stmt, Loop) and stmt.var in inside:
-        return with_body(stmt, (Allocate(inside[stmt.var], seq(under(stmt))),))
-    return stmt
+def _allocated(stmt: Stmt, inside: Mapping[str, tuple[Buffer, ...]]) -> Stmt:
+    if inside.keys().isdisjoint(_loop_vars(stmt)):
+        return stmt
+    new = map_nested(stmt, lambda s: _allocated(s, inside))
+    if isinstance(new, Loop) and new.var in inside:
+        return with_body(new, (Allocate(inside[new.var], seq(under(new))),))
+    return new
 
 
-def _nests(stmt: Stmt, around: tuple[Loop, ...] = ()) -> list[tuple[Block, tuple[Loop, ...]]]:
-    """Each block with the loops around it, outermost first."""
-    match stmt:
-        case Block():
-            return [(stmt, around)]
-        case Loop():
-            return _nests(stmt.body, (*around, stmt))
-        case _:
-            return [nest for s in nested(stmt) for nest in _nests(s, around)]
+@remembered
+def _loop_vars(stmt: Stmt) -> frozenset[str]:
+    return frozenset(loop.var for loop in loops(stmt))
 
 
-def _home(
-    nests: Sequence[tuple[Block, tuple[Loop, ...]]], flow: Flow, wanted: Buffer
-) -> str | None:
+def _home(root: Stmt, flow: Flow, wanted: Buffer) -> str | None:
     """The loop in whose iterations the buffer's values live; None for the whole kernel. No launch
     allocates the GPU's memory.
     """
     buffer = wanted.name
-    users = [(block, around) for block, around in nests if buffer in accessed(block)]
+    users = [(block, around) for block, around in nests(root) if buffer in accessed(block)]
     sources = [
         flow[block.name, number]
         for block, _ in users

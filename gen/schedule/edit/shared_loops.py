@@ -12,9 +12,9 @@ from typing import final
 from ...ir.index.bounds import highest, lowest
 from ...ir.index.linear import Linear, constant, linear
 from ...ir.nodes import Block, Expr, Kernel, Stmt, Var
-from ...ir.walk import ancestors, blocks, loads, substitute, targets
+from ...ir.walk import ancestors, blocks, loads, nests, substitute, targets
 from ...poly.certificate import Flow, Source
-from .tree import loops_around, ranges_of, tree
+from .tree import ranges_of, tree
 
 
 def reads_of(flow: Flow, block: str) -> frozenset[tuple[str, int]]:
@@ -28,7 +28,7 @@ def share_loop(kernel: Kernel, flow: Flow, var: str, reads: Collection[tuple[str
     """
     root = tree(kernel)
     by_name = {b.name: b for b in blocks(root)}
-    around = {name: tuple(x.var for x in loops_around(root, b)) for name, b in by_name.items()}
+    around = {b.name: tuple(x.var for x in loops) for b, loops in nests(root)}
 
     def with_loop(reader: str, number: int, source: Source) -> Source:
         everyone = (reader, *source.writers)

@@ -20,6 +20,7 @@ from ...ir.walk import (
     loops,
     map_nested,
     nested,
+    nests,
     replace_stmt,
     seq,
     statements,
@@ -360,8 +361,7 @@ def unshared(state: Scheduled, loop: ir.Loop, value: ir.Expr) -> Flow:
 
 def prune_shared(kernel: ir.Kernel, flow: Flow) -> Flow:
     """The flow with only those loops in `shared` that are around the reader and all writers."""
-    root = tree(kernel)
-    around = {b.name: tuple(x.var for x in loops_around(root, b)) for b in blocks(root)}
+    around = {b.name: tuple(x.var for x in loops) for b, loops in nests(tree(kernel))}
 
     def pruned(reader: str, source: Source) -> Source:
         both = set(around[reader]).intersection(*(around[w] for w in source.writers))
