@@ -39,7 +39,7 @@ def emulated(monkeypatch: pytest.MonkeyPatch) -> Emulated:
     return behind
 
 
-@pytest.mark.parametrize("name", ["softmax_gpu", "sum_two"])
+@pytest.mark.parametrize("name", ["gelu_gpu", "sum_two"])
 def test_run(emulated: Emulated, name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["run", str(SPECS / f"{name}.yaml"), "--target", "cuda"]) == 0
     said = capsys.readouterr().out

@@ -15,6 +15,8 @@
 #include <sys/mman.h>
 
 #include <deque>
+#include <iterator>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -48,7 +50,8 @@ struct {
     bool failed;
 } now;
 
-std::deque<ts_object> memory; /* in which addresses stay */
+std::map<const char *, ts_object> memory; /* by its first byte; pieces do not overlap */
+ts_object *latest;                        /* of them */
 std::deque<std::string> names;
 std::vector<void *> reserved;
 std::vector<Thread> threads;
@@ -272,10 +275,11 @@ void ts_emulator_enter(ts_object *shared)
 
 const ts_object *ts_emulator_find(const void *address)
 {
-    for (const ts_object &object : memory)
-        if (object.low <= (const char *)address && (const char *)address < object.high)
-            return &object;
-    return &nowhere;
+    auto above = memory.upper_bound((const char *)address);
+    if (above == memory.begin())
+        return &nowhere;
+    const ts_object &object = std::prev(above)->second;
+    return (const char *)address < object.high ? &object : &nowhere;
 }
 
 void ts_emulator_access(const ts_object *object, const char *address, uint32_t bytes, ts_site site,
@@ -358,16 +362,17 @@ void ts_emulator_memory(void *low, size_t bytes, unsigned item, int written, con
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     char *first = (char *)low;
     names.push_back(name);
-    memory.push_back({names.back().c_str(), first, first + bytes,
-                      watched == MAP_FAILED ? nullptr : (ts_cell *)watched, item, false,
-                      written != 0, false, 0});
+    ts_object piece = {names.back().c_str(), first, first + bytes,
+                       watched == MAP_FAILED ? nullptr : (ts_cell *)watched, item, false,
+                       written != 0, false, 0};
+    latest = &memory.insert_or_assign(first, piece).first->second;
 }
 
 /* The elements of an array in the piece of memory that was told of last, by their offsets in bytes:
    once this was called, what lies between them is out of bounds. */
 void ts_emulator_elements(const int64_t *offsets, size_t count)
 {
-    ts_object &piece = memory.back();
+    ts_object &piece = *latest;
     piece.gaps = piece.cells != nullptr;
     for (size_t k = 0; k < count && piece.cells; k++)
         piece.cells[offsets[k] / piece.item].inside = 1;
@@ -390,7 +395,7 @@ void ts_emulator_forget(void)
     for (void *piece : reserved)
         free(piece);
     reserved.clear();
-    for (const ts_object &object : memory)
+    for (const auto &[first, object] : memory)
         if (object.cells)
             munmap(object.cells, cells_of(object.high - object.low, object.item));
     memory.clear();
