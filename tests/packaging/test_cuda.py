@@ -146,6 +146,17 @@ def test_machine_code_in_the_package(source: Path, tmp_path: Path, author: Autho
     assert {"normalize.sm_75.fatbin", "normalize.sm_75.functions.json"} <= there
 
 
+def test_a_package_without_anything_of_cuda(source: Path, tmp_path: Path, author: Author) -> None:
+    folder = tmp_path / "build"
+    meson = ["python", "-m", "mesonbuild.mesonmain"]
+    author.run(*meson, "setup", folder, source, "-Dcuda=disabled")
+    author.run("ninja", "-C", folder, "normalize.json")
+    made = [path.name for path in folder.glob("normalize.*")]
+    assert "normalize.v3.c" in made and not any("sm_75" in name for name in made)
+    assert "sm_75" not in (folder / "normalize.json").read_text()
+    assert "/cuda/" not in author.run(*meson, "introspect", folder, "--install-plan")
+
+
 DRIVER = """
 void stub_enter(int device) { (void)device; }
 int cuLaunchKernel(void) { return 0; }
