@@ -13,7 +13,6 @@ from . import __version__
 from .commands import arguments as common
 from .commands import (
     bench,
-    build,
     check,
     generate,
     init,
@@ -36,10 +35,7 @@ def main(arguments: Sequence[str] | None = None, targets: Registry = TARGETS) ->
     """Runs one command. targets: those that recipes and `--target` can name. Returns the exit
     code.
     """
-    given = list(sys.argv[1:] if arguments is None else arguments)
-    if given[:1] == ["build"]:
-        return build.main(given[1:])
-    options = _parser(targets).parse_args(given)
+    options = _parser(targets).parse_args(arguments)
     common.require_known(options)
     chosen: Callable[[argparse.Namespace], int] = options.run
     try:

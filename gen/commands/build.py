@@ -16,13 +16,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..binding import cython, descriptors, header, stubs
-from ..binding.manifest import Entry, entry_from_json, entry_to_json, manifest_text
 from ..cache import cache_folder
 from ..errors import TilesmithError
 from ..targets.runtime import CUDA, DEVICE_HEADERS, RUNTIME, digest
 
 if TYPE_CHECKING:
+    from ..binding.manifest import Entry
     from ..poly.limit import Limited
 
 GENERATOR = Path(__file__).parents[1]
@@ -61,7 +60,8 @@ def generate(
     A spec's file is named after its kernel. Raises TilesmithError, also where a kernel has such a
     recipe and cuda_kernels leave it out.
     """
-    from .. import pipeline  # the prover's libraries load only here
+    from .. import pipeline  # what takes long to load is loaded where it is used
+    from ..binding.manifest import entry_from_json
     from ..poly.cache import SECONDS, prover
     from ..poly.limit import prove_within
     from ..schedule.recipe import choose
@@ -90,9 +90,11 @@ def generate(
 
 
 def write_kernel(
-    entry: Entry, c_files: dict[str, str], folder: Path, architectures: Sequence[str] = ()
+    entry: "Entry", c_files: dict[str, str], folder: Path, architectures: Sequence[str] = ()
 ) -> None:
     """Writes a kernel's C files and fragment; there must be one file a level, two of GPUs."""
+    from ..binding.manifest import entry_to_json
+
     expected = {
         *(f"{entry.kernel}.{level}.c" for level in entry.levels),
         *(f"{entry.kernel}.{level}.{kind}" for level in architectures for kind in ("c", "cu")),
@@ -130,6 +132,9 @@ def merge(
     Raises TilesmithError for a malformed fragment, a name that cannot be a package's, or where two
     kernels have one name, be it in C alone.
     """
+    from ..binding import cython, descriptors, header, stubs
+    from ..binding.manifest import manifest_text
+
     package = package.replace("/", ".")
     if not all(part.isidentifier() and part.isascii() for part in package.split(".")):
         raise TilesmithError(f"{package!r} cannot be the name of a package")
@@ -155,11 +160,13 @@ def merge(
         write_if_changed(depfile, dependencies(folder / "_kernels.pyx", inputs))
 
 
-def _read(fragment: Path) -> Entry:
+def _read(fragment: Path) -> "Entry":
+    from ..binding.manifest import entry_from_json
+
     return entry_from_json(json.loads(fragment.read_text("utf-8")))
 
 
-def _sources(entry: Entry) -> list[str]:
+def _sources(entry: "Entry") -> list[str]:
     """The names of a kernel's files of device text."""
     levels = {level for levels in entry.architectures.values() for level in levels}
     return [f"{entry.kernel}.{level}.cu" for level in sorted(levels)]
@@ -179,11 +186,13 @@ def compile_source(source: Path, folder: Path) -> None:
     write_if_changed(folder / f"{name}.functions.json", json.dumps(functions, indent=1) + "\n")
 
 
-def _check_symbols(entries: Sequence[Entry]) -> None:
+def _check_symbols(entries: Sequence["Entry"]) -> None:
     """Raises TilesmithError where a kernel's name with its types is another's with fewer types."""
+    from ..binding.descriptors import overloads
+
     of: dict[str, str] = {}
     for entry in entries:
-        for dtypes in descriptors.overloads(entry):
+        for dtypes in overloads(entry):
             symbol = "_".join([entry.kernel, *dtypes])
             other = of.setdefault(symbol, entry.kernel)
             if other != entry.kernel:
