@@ -20,6 +20,7 @@ from ..cache import cache_folder
 from ..errors import TilesmithError
 from ..targets.runtime import CUDA, DEVICE_HEADERS, RUNTIME, digest
 
+# What takes long to load is loaded where it is used: most calls of a build ask for a path.
 if TYPE_CHECKING:
     from ..binding.manifest import Entry
     from ..poly.limit import Limited
@@ -60,7 +61,7 @@ def generate(
     A spec's file is named after its kernel. Raises TilesmithError, also where a kernel has such a
     recipe and cuda_kernels leave it out.
     """
-    from .. import pipeline  # what takes long to load is loaded where it is used
+    from .. import pipeline
     from ..binding.manifest import entry_from_json
     from ..poly.cache import SECONDS, prover
     from ..poly.limit import prove_within

@@ -14,7 +14,7 @@ from typing import Any, assert_never
 import numpy as np
 
 from .. import nodes as ir
-from ..algebra import index
+from ..algebra import conjunction, index, less
 from ..inits import explicit_inits
 from ..rules.verify import verify_any
 from ..text.print_expr import expr_to_text
@@ -261,11 +261,11 @@ def _allocate(stmt: ir.Allocate, machine: Machine) -> Action:
 def _block(block: ir.Block, machine: Machine) -> Action:
     missing = machine.launch.missing if machine.launch else frozenset()
     first = [ir.Binary(ir.BinaryOp.EQ, ir.Var(coordinate(a)), index(0)) for a in missing]
-    runs = _all(machine, *first, block.predicate)
+    runs = expression(conjunction(*first, block.predicate), machine)
     names = [v.name for v in block.iters]
     bindings = expressions(block.bindings, machine)
     domain = [_within(v) for v in block.iters]
-    in_domain = _all(machine, *domain)
+    in_domain = expression(conjunction(*domain), machine)
     body, values, trace = _body(block.body, machine), machine.values, machine.trace
 
     def instance() -> None:
@@ -274,8 +274,8 @@ def _block(block: ir.Block, machine: Machine) -> Action:
                 return
             values.update(zip(names, bindings(), strict=True))
             if not in_domain():
-                outside = [n for n, c in zip(names, domain, strict=True) if not _all(machine, c)()]
-                raise InterpError(f"'{outside[0]}' is outside its domain")
+                holds = [expression(within, machine)() for within in domain]
+                raise InterpError(f"'{names[holds.index(False)]}' is outside its domain")
             if trace:
                 trace.enter(block.name)
             body()
@@ -289,16 +289,7 @@ def _block(block: ir.Block, machine: Machine) -> Action:
 
 def _within(v: ir.IterVar) -> ir.Expr:
     here = ir.Var(v.name)
-    from_lower = ir.Binary(ir.BinaryOp.LE, v.lower, here)
-    return ir.Binary(ir.BinaryOp.AND, from_lower, ir.Binary(ir.BinaryOp.LT, here, v.upper))
-
-
-def _all(machine: Machine, *conditions: ir.Expr) -> Callable[[], Value]:
-    """The function that says whether all hold; those after one that does not are not computed."""
-    both: ir.Expr = ir.Const(True, DType.BOOL)
-    for condition in conditions:
-        both = ir.Binary(ir.BinaryOp.AND, both, condition)
-    return expression(both, machine)
+    return conjunction(ir.Binary(ir.BinaryOp.LE, v.lower, here), less(here, v.upper))
 
 
 def _body(body: ir.Store | ir.Init | ir.Update, machine: Machine) -> Action:

@@ -35,7 +35,10 @@ _CHOSEN = {ir.BinaryOp.MIN: "min", ir.BinaryOp.MAX: "max"}
 
 
 def compiled(expr: ir.Expr, values: dict[str, Value], leaf: Leaf) -> Thunk:
-    """The function that computes the expression's value now. leaf: that of a load or a call."""
+    """The function that computes the expression's value now. leaf: that of a load or a call.
+
+    Names and numbers, which are most of all, do without Python's compiler.
+    """
     match expr:
         case ir.Var(name):
             return lambda: values[name]
