@@ -1,6 +1,7 @@
 """Draws kernels and steps for some time, and reports; or tries a kept failure again."""
 
 import argparse
+import importlib
 import math
 import os
 import subprocess
@@ -26,6 +27,7 @@ from gen.schedule.registry import PRIMITIVES, lookup
 from gen.targets.cpu import jit
 from gen.targets.cpu.levels import Level, Processor
 from gen.targets.cpu.target import Cpu
+from gen.targets.cuda.target import Cuda
 from gen.targets.registry import TARGETS
 from gen.targets.target import Target
 
@@ -63,6 +65,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--rules", help="targets whose rules choose, in place of drawn steps: cpu,cuda"
     )
+    parser.add_argument("--cuda", choices=("emulated", "gpu"), help="run rules' code for GPUs, too")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "fuzz", help="for failures")
     parser.add_argument("--replay", type=Path, help="a failure's file to try again")
     parser.add_argument("--sanitize", action="store_true", help="compile with sanitizers")
@@ -73,7 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.environ.setdefault("TILESMITH_CACHE", scratch)  # thousands of libraries
         flags = _SANITIZE if given.sanitize else _PLAIN
         asked = levels(given.levels)
-        options = Options(proved, asked, flags=flags, by_rules=targets(given.rules, asked))
+        by_rules, run_there = targets(given.rules, asked), called(given.cuda)
+        options = Options(proved, asked, flags=flags, by_rules=by_rules, run=run_there)
         if given.replay is not None:
             return replay(given.replay, options, given.seed)
         most = given.sequences or (None if given.minutes else 100)
@@ -134,6 +138,17 @@ def targets(text: str | None, asked: Sequence[Level]) -> tuple[Target, ...]:
         for target in found
         for level in (asked if target is Cpu and asked else (target.shown,))
     )
+
+
+def called(where: str | None) -> tuple[Target, ...]:
+    """What `--cuda` names: GPUs as they are shown, emulated, or this machine's."""
+    if where is None:
+        return ()
+    target = Cuda.at(Cuda.shown)
+    if where == "emulated":
+        return (target.emulating(),)
+    importlib.import_module("cupy")  # here, as each child would import it anew
+    return (target,)
 
 
 def run(

@@ -4,20 +4,23 @@ Input: a draft and options with targets. Output: an Outcome. What rules choose i
 but where a target has no code for the kernel: that is counted.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from random import Random
 
 from gen import language as specs
+from gen.binding.entry import pairs_of
 from gen.errors import NoCode, TilesmithError
 from gen.lower.finish import interpretable
 from gen.lower.variants import Plain, Variant
-from gen.pipeline import emit, schedule_to_emit
+from gen.pipeline import emit, load, schedule_to_emit
 from gen.poly.witness import Refused
 from gen.targets.recipes import by_rules
 from gen.targets.target import Target
 from gen.trial.sizes import holds
 
-from .cases import Case
-from .checks import Checks, Failed
+from .cases import Array, Case
+from .checks import Call, Checks, Failed
 from .failure import Failure
 
 
@@ -58,7 +61,27 @@ class ByRules(Checks):
         self.taken += [step.primitive for variant in variants for step in variant.steps]
         for variant in variants:
             self._right(variant, target, what)
+        for run in self.options.run:
+            if (run.name, run.level) == (target.name, target.level):
+                self._called(plain, variants, run)
         return True
+
+    def _called(self, plain: Plain, variants: Sequence[Variant], target: Target) -> None:
+        """The code of all variants, which chooses one of them in each call."""
+        random = Random(self.seed)
+        arrays = [p.buffer.name for p in variants[0].lowered.kernel.parameters]
+        packed = [a for a in arrays if random.random() < 0.5]
+
+        def code() -> Call:
+            kernel = load(plain.spec, plain.dtypes, variants, target)
+
+            def call(case: Case, arrays: Mapping[str, Array]) -> None:
+                kernel.with_scalars(case.scalars)(arrays, case.dims)
+
+            return call
+
+        what = f"the code for {target.name}"
+        self._run(what, code, self._cases(), random, packed, pairs_of(variants))
 
     def _right(self, variant: Variant, target: Target, what: str) -> None:
         """The trees that lowering and finishing make, and for CPUs the code, on cases that the

@@ -7,8 +7,9 @@ has failed, and so has what computes something else than the evaluator does.
 import re
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
 from typing import TypeVar, final
 
@@ -25,17 +26,18 @@ from gen.poly.limit import ProofTimeout, ProverError
 from gen.poly.witness import Refused
 from gen.poly.workbench import Workbench
 from gen.schedule.base import Primitive, Prover, StepContext
-from gen.targets.c import library
 from gen.targets.cpu import jit
 from gen.targets.cpu.levels import Level
 from gen.targets.target import Target
 
-from .cases import Case, case_of, difference, is_small, sizes_of
+from .cases import Array, Case, case_of, difference, is_small, sizes_of
 from .draft import Draft
 from .failure import NO_ANSWER, Failure, Sizes, isolated, place_of
 from .memory import drawn_pairs, run_guarded
 
 T = TypeVar("T")
+Call = Callable[[Case, Mapping[str, Array]], None]
+"""Of compiled code, for a case, its arrays laid somewhere."""
 
 PLAIN = "the plain schedule"
 LOWERING = "lowering"
@@ -51,7 +53,8 @@ _CRASHES = (IRError, InterpError, ProverError)  # errors for the user that only 
 class Options:
     """How cases are tried. levels: that code is compiled for. cases: sizes that are compared.
     judge: whether refused schedules are interpreted, to tell needless refusals. flags: for the C
-    compiler. by_rules: the targets whose rules choose the recipe; none where steps are drawn.
+    compiler. by_rules: the targets whose rules choose the recipe; none where steps are drawn. run:
+    those whose code is loaded and called as well, all variants of a kernel at once.
     """
 
     prove: Prover
@@ -60,6 +63,7 @@ class Options:
     judge: bool = True
     flags: tuple[str, ...] = ("-O1",)
     by_rules: tuple[Target, ...] = ()
+    run: tuple[Target, ...] = ()
 
 
 @final
@@ -225,8 +229,6 @@ class Checks(ABC):
         return None
 
     def _compile(self, kernel: Kernel, level: Level, cases: Sequence[Case] | None = None) -> None:
-        what = f"the code for {level.value}"
-        cases = self._cases() if cases is None else cases
         random = Random(self.seed)
         arrays = [p.buffer.name for p in kernel.parameters]
         packed = arrays if random.random() < 0.6 else [a for a in arrays if random.random() < 0.5]
@@ -237,23 +239,46 @@ class Checks(ABC):
         shared = frozenset(name for pair in pairs for name in pair)
         flags = self.options.flags
 
-        def code() -> library.Compiled:
-            return jit.compile_kernel(kernel, level, packed=packed, shared=shared, flags=flags)
+        def code() -> Call:
+            made = jit.compile_kernel(kernel, level, packed=packed, shared=shared, flags=flags)
+
+            def call(case: Case, arrays: Mapping[str, Array]) -> None:
+                threads, stream = random.randint(1, 4), random.choice((None, None, True, False))
+                made(arrays, case.scalars, dims=case.dims, threads=threads, stream=stream)
+
+            return call
+
+        what = f"the code for {level.value}"
+        self._run(what, code, self._cases() if cases is None else cases, random, given, pairs)
+
+    def _run(
+        self,
+        what: str,
+        code: Callable[[], Call],
+        cases: Sequence[Case],
+        random: Random,
+        packed: Collection[str],
+        pairs: Collection[tuple[str, str]],
+    ) -> None:
+        """Code is compiled, then called, each in a child process. packed, pairs: as of
+        `run_guarded`.
+        """
 
         def made() -> bool:
             code()
             return True
 
         def work() -> Failure | None:
-            compiled = code()
+            call = code()
             for case in cases:
-                wrong = run_guarded(compiled, case, random, given)
+                run = partial(call, case)
+                wrong = run_guarded(run, case, random, packed)
                 if wrong is not None:
                     return Failure(f"{what} is wrong", wrong, case.sizes)
                 chosen = drawn_pairs(pairs, random)
                 if chosen:
                     names = ", ".join(f"{a} is {b}" for a, b in chosen)
-                    wrong = run_guarded(compiled, case, random, given, chosen)
+                    wrong = run_guarded(run, case, random, packed, chosen)
                     if wrong is not None:
                         return Failure(f"{what} is wrong in place", f"{names}: {wrong}", case.sizes)
             return None

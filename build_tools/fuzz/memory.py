@@ -1,13 +1,13 @@
 """Compiled kernels run on arrays among marks, which show what is written outside.
 
-Input: a compiled kernel and a case. Output: what is wrong with the run. Arrays whose strides the
-code leaves free lie spaced, backwards or with their axes exchanged. Under the address sanitizer the
-marks around an array are poisoned, so that reading them is a fault, too.
+Input: a call of a compiled kernel, and a case. Output: what is wrong with the run. Arrays whose
+strides the code leaves free lie spaced, backwards or with their axes exchanged. Under the address
+sanitizer the marks around an array are poisoned, so that reading them is a fault, too.
 """
 
 import ctypes
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from random import Random
@@ -15,8 +15,6 @@ from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
-
-from gen.targets.c import library
 
 from .cases import Case, difference
 
@@ -45,7 +43,7 @@ _MARK = 0xA5  # every byte: no NaN, and no small number of any type
 
 
 def run_guarded(
-    compiled: library.Compiled,
+    call: Callable[[Mapping[str, Array]], None],
     case: Case,
     random: Random,
     packed: Collection[str],
@@ -65,9 +63,8 @@ def run_guarded(
     for name in case.arrays:
         held[name].inner[...] = case.arrays[overwritten.get(name, name)]
     arrays = {name: h.inner for name, h in held.items()}
-    threads, stream = random.randint(1, 4), random.choice((None, None, True, False))
     with poisoned(list(held.values())):
-        compiled(arrays, case.scalars, dims=case.dims, threads=threads, stream=stream)
+        call(arrays)
     for name, h in held.items():
         if not h.is_kept:
             return f"{name} is written outside of its bounds"

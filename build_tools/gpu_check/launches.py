@@ -95,24 +95,21 @@ RAW = """extern "C" __global__ void tilesmith_nothing(const float *x, float *y, 
 
 
 def overhead(f: F, ts: ModuleType, kernels: Sequence[str]) -> Iterator[Row]:
-    """Microseconds of the processor for a call with out=, and above a launch of the same size."""
-    xp = f.xp
-    raw = _raw_launch(xp)
-    launch = per_call(raw, xp.cuda.Device().synchronize)
-    yield Row(PART, "raw launch", "cuLaunchKernel", Status.MEASURED, "", {"us": launch})
+    """Microseconds of the processor for a call with out=, and above a launch in turn with it."""
+    raw = _raw_launch(f.xp)
     for kernel in kernels:
-        made = partial(_with_out, f, ts, kernel, launch)
+        made = partial(_with_out, f, ts, kernel, raw)
         yield caught(PART, kernel, "a call with out=", made)
 
 
-def _with_out(f: F, ts: ModuleType, kernel: str, launch: float) -> Row:
+def _with_out(f: F, ts: ModuleType, kernel: str, raw: Callable[[], object]) -> Row:
     work = next(works(kernel, scale=64))
     given, out = _set(f, work, 0)
     call = _call(getattr(ts, kernel), given, out, work.options)
-    took = per_call(call, f.xp.cuda.Device().synchronize)
+    launch, took = per_call((raw, call), f.xp.cuda.Device().synchronize)
     above = took - launch
     text = "" if above <= MOST_ABOVE else f"more than {MOST_ABOVE:g} us above a raw launch"
-    numbers = {"us": took, "above a raw launch us": above}
+    numbers = {"us": took, "raw launch us": launch, "above a raw launch us": above}
     return Row(PART, kernel, "a call with out=", Status.MEASURED, text, numbers)
 
 
@@ -123,18 +120,25 @@ def _call(
 
 
 def per_call(
-    call: Callable[[], object], wait: Callable[[], object], batches: int = 15, calls: int = 200
-) -> float:
-    """Microseconds until a call returns: the median of batches that the GPU's queue holds."""
-    took = []
+    ways: Sequence[Callable[[], object]],
+    wait: Callable[[], object],
+    batches: int = 15,
+    calls: int = 200,
+) -> list[float]:
+    """Microseconds until a call returns, a way: the median of batches that the GPU's queue holds.
+
+    The ways take turns, since a processor's speed changes from one second to the next.
+    """
+    took: list[list[float]] = [[] for _ in ways]
     for _ in range(batches + 1):
-        wait()
-        start = time.perf_counter()
-        for _ in range(calls):
-            call()
-        took.append((time.perf_counter() - start) / calls * 1e6)
+        for call, times in zip(ways, took, strict=True):
+            wait()
+            start = time.perf_counter()
+            for _ in range(calls):
+                call()
+            times.append((time.perf_counter() - start) / calls * 1e6)
     wait()
-    return median(took[1:])
+    return [median(times[1:]) for times in took]
 
 
 def _raw_launch(xp: ModuleType) -> Callable[[], object]:

@@ -37,14 +37,15 @@ def entry_of(spec: KernelSpec, made: Mapping[str, Mapping[str, Sequence[Variant]
         proof["tested"] = [t.step for t in standing.tested]
     levels = [level for level in made if level in LEVELS]
     in_place = (
-        _in_place([v for level in levels for vs in made[level].values() for v in vs]),
-        _in_place([v for at in made.keys() - {*levels} for vs in made[at].values() for v in vs]),
+        pairs_of([v for level in levels for vs in made[level].values() for v in vs]),
+        pairs_of([v for at in made.keys() - {*levels} for vs in made[at].values() for v in vs]),
     )
     entry = manifest_entry(spec, levels, proof, in_place, limits_of(variants))
     return replace(entry, architectures=_architectures(made))
 
 
-def _in_place(variants: Sequence[Variant]) -> Pairs:
+def pairs_of(variants: Sequence[Variant]) -> Pairs:
+    """An input and an output that may be one array, whatever variant runs."""
     shared = Pairs().union(*(v.in_place for v in variants))
     return shared.intersection(*(v.in_place | of_other_sizes(v.lowered.kernel) for v in variants))
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from random import Random
-from typing import cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -44,9 +44,10 @@ from gen.schedule.primitives.reverse import Reverse
 from gen.schedule.primitives.split import Split
 from gen.schedule.primitives.vectorize import Vectorize
 from gen.schedule.registry import PRIMITIVES, lookup
-from gen.targets.c import library
 from gen.targets.cpu import jit
 from gen.targets.cpu import updates as update
+from gen.targets.cuda import target as cuda
+from gen.targets.cuda.emit import sources
 
 NUMBER_OF_SEQUENCES = 80
 
@@ -136,12 +137,12 @@ def test_what_is_written_beside_an_array_is_found() -> None:
     case = case_of(drawn, {"n": 5}, 0)
     assert case is not None
 
-    def wrong(arrays: Mapping[str, Array], *given: object, **more: object) -> None:
+    def wrong(arrays: Mapping[str, Array]) -> None:
         out = arrays["y"]
         ctypes.memset(out.ctypes.data, 0, out.nbytes + (0 if out.strides[0] > 4 else 4))
 
     for packed in (("v", "y"), ()):
-        said = run_guarded(cast(library.Compiled, wrong), case, Random(3), packed)
+        said = run_guarded(wrong, case, Random(3), packed)
         assert said is not None and said.startswith(("y is written outside", "y[0] is 0.0"))
 
 
@@ -272,6 +273,23 @@ def test_wrong_code_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert failure is not None
     assert failure.kind == f"the code for {NATIVE[0].value} is wrong"
     assert failure.detail.startswith("y[] is ")
+
+
+def test_wrong_code_for_gpus_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All variants are called, and what the emulator computes is compared."""
+    added = draft("y[i] = x[i] + 5", x=COLUMNS, y=COLUMNS)
+    options = Options(prove, by_rules=fuzz.targets("cuda", ()), run=fuzz.called("emulated"))
+    choose = replayed(())
+    right = trial(added, choose, options)
+    assert (right.proved, right.failure) == (True, None)
+    assert right.compared == trial(added, choose, replace(options, run=())).compared + 5
+
+    def wrong(*given: Any, **more: Any) -> dict[str, str]:
+        return {n: t.replace("5.0f", "6.0f") for n, t in sources(*given, **more).items()}
+
+    monkeypatch.setattr(cuda, "sources", wrong)
+    failure = trial(added, choose, options).failure
+    assert failure is not None and failure.kind == "the code for cuda is wrong"
 
 
 def test_a_crash_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -555,10 +555,14 @@ def test_the_first_sizes_in_float32_come_first() -> None:
     assert [d for _, d, _ in order] == ["float32"] * 4 + ["float64"] * 4
 
 
-def test_a_calls_time_is_the_median_of_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    now = iter([0, 9, 0, 1, 0, 3, 0, 2])
+def test_a_calls_time_is_the_median_of_batches_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = iter([0, 9, 0, 8, 0, 1, 0, 4, 0, 3, 0, 6, 0, 2, 0, 5])
     monkeypatch.setattr(launches.time, "perf_counter", lambda: next(now))
-    assert launches.per_call(lambda: None, lambda: None, batches=3, calls=4) == 2e6 / 4
+    called: list[str] = []
+    ways = [lambda: called.append("raw"), lambda: called.append("call")]
+    took = launches.per_call(ways, lambda: None, batches=3, calls=4)
+    assert took == [2e6 / 4, 5e6 / 4]
+    assert called[:16] == (["raw"] * 4 + ["call"] * 4) * 2
 
 
 # ---------------------------------------------------------------- time and processes
