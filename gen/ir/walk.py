@@ -111,7 +111,8 @@ def map_children(node: N, f: Callable[[Any], Any]) -> N:
 
 
 def substitute(node: N, values: Mapping[str, ir.Expr]) -> N:
-    """`values` in place of the variables that they name, simplified on the way up.
+    """`values` in place of the variables that they name, simplified on the way up, where that keeps
+    what is loaded: a block's reads are known by their numbers.
 
     Iteration variables are local to their block: replacing loop variables in a tree touches the
     blocks' bindings and predicates, never a body's own names, since those hold no dot.
@@ -125,7 +126,11 @@ def _substituted(node: ir.Node, values: Mapping[str, ir.Expr]) -> ir.Node:
     if values.keys().isdisjoint(variables(node)):
         return node
     new = map_children(node, lambda n: _substituted(n, values))
-    return simplify(new) if isinstance(new, ir.Binary) and new is not node else new
+    if not isinstance(new, ir.Binary) or new is node:
+        return new
+    simple = simplify(new)
+    keeps = not accessed(node) or len(loads(simple)) == len(loads(new))
+    return simple if keeps else new
 
 
 @remembered

@@ -1,10 +1,13 @@
 """What is found in trees, and in what order."""
 
+import pytest
+
+from gen.ir.algebra import index, sub
 from gen.ir.index.facts import Facts, map_inside, of_kernel
 from gen.ir.index.linear import linear
 from gen.ir.nodes import If, Loop, Seq, Stmt, Var
 from gen.ir.text.parser import from_text
-from gen.ir.walk import blocks, map_nested, nested, statements, walk
+from gen.ir.walk import blocks, loads, map_nested, nested, statements, substitute, walk
 from gen.reference.primitives import after
 from gen.schedule.registry import PRIMITIVES
 
@@ -34,6 +37,25 @@ def test_what_does_not_change_stays_the_same() -> None:
     assert map_nested(TREE.body, lambda s: s) is TREE.body
     block = blocks(TREE.body)[0]
     assert map_nested(block, lambda _: Seq(())) is block and nested(block) == ()
+
+
+LOADED = ("x[i, j] - x[i, j]", "min(x[i, j], x[i, j])", "x[i, j] * (j - 2)")
+
+
+@pytest.mark.parametrize("text", LOADED)
+def test_what_is_substituted_loads_as_before(text: str) -> None:
+    """A block's reads are known by their numbers; what loads nothing is made simpler."""
+    tree = from_text(f"""
+def k(n, x: int64[n, n], y: Out[int64[n]]):
+    for y.i in range(n):
+        for y.j in range(n):
+            with block("y", i=spatial(y.i, n), j=reduction(y.j, n), initialises=True):
+                y[i] = combine.sum(y[i], {text})
+""")
+    (block,) = blocks(tree.body)
+    new = substitute(block.body, {"j": index(2)})
+    assert new != block.body and len(loads(new)) == len(loads(block.body))
+    assert substitute(sub(Var("j"), 2), {"j": index(2)}) == index(0)
 
 
 def test_sequences_are_flattened() -> None:
