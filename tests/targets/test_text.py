@@ -46,8 +46,11 @@ def test_literals(value: float, dtype: DType, text: str) -> None:
     assert literal(value, dtype) == text
 
 
-def test_long_lines_are_broken_and_keep_their_tokens() -> None:
-    line = "    " + "call(" * 6 + ", ".join(f"argument_{k}" for k in range(20)) + ")" * 6 + ";"
+@pytest.mark.parametrize("arguments", [20, 20_000])
+def test_long_lines_are_broken_and_keep_their_tokens(arguments: int) -> None:
+    line = (
+        "    " + "call(" * 6 + ", ".join(f"argument_{k}" for k in range(arguments)) + ")" * 6 + ";"
+    )
     parts = wrapped(line)
     assert max(map(len, parts)) <= WIDTH
     assert re.sub(r"\s", "", "".join(parts)) == re.sub(r"\s", "", line)

@@ -81,7 +81,7 @@ def _product(draft: Draft, name: str) -> _Product:
     right = next((read for read in factors if columns in read.variables), factors[1])
     left = next(read for read in factors if read is not right)
     only = [var for var in nest.spatial if var in own & left.variables - right.variables]
-    if columns not in own - left.variables or not only:
+    if columns not in own & right.variables - left.variables or not only:
         raise Declined(f"no axis of '{block}' is of one factor alone")
     return _Product(block, name, only[-1], columns, term, left, right)
 

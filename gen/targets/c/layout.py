@@ -17,16 +17,13 @@ def wrapped(line: str) -> list[str]:
     place = _place(line)
     if place is None:
         return [line]
-    first, rest = line[:place].rstrip(), line[place:].lstrip()
-    return [first, *_continued(rest, len(line) - len(line.lstrip()) + 4)]
-
-
-def _continued(text: str, indent: int) -> list[str]:
-    line = " " * indent + text
-    place = _place(line) if len(line) > WIDTH else None
-    if place is None:
-        return [line]
-    return [line[:place].rstrip(), *_continued(line[place:].lstrip(), indent)]
+    indent = " " * (len(line) - len(line.lstrip()) + 4)
+    made = [line[:place].rstrip()]
+    while place is not None:
+        line = indent + line[place:].lstrip()
+        place = _place(line) if len(line) > WIDTH else None
+        made.append(line[:place].rstrip())
+    return made
 
 
 def _place(line: str) -> int | None:

@@ -16,6 +16,7 @@ from gen.language.model import KernelSpec
 from gen.language.reader import loads
 from gen.lower.variants import Plain
 from gen.targets.cuda.target import Cuda
+from gen.targets.recipes import by_rules
 from gen.targets.registry import TARGETS
 from gen.trial.comparison import tried
 from gen.trial.inputs import random_arrays
@@ -213,9 +214,39 @@ SIZES: Mapping[str, tuple[dict[str, int], ...]] = {
 }
 
 
-def spec(name: str) -> KernelSpec:
-    text = f"tilesmith: 1\nkernel: {name}\ndoc: A test.\ndtypes: {{T: [float32]}}\n{SPECS[name]}"
+# What rules once failed at, where they should have declined.
+FAILED = {
+    "difference": """\
+signature: (n,n)->(n)
+arguments: {x: {type: "T[n, n]"}, y: {type: "T[n]", intent: out}}
+temporaries: {t: "T[n, n]"}
+compute: |
+  t[i, j] = max(x[i, j] - x[i, j], x[i, j])
+  y[j] = sum(t[i, j] - 3 for i in n)
+""",
+    "columns_of_neither": """\
+signature: (m,n),(m)->(n,m)
+arguments: {x: {type: "T[m, n]"}, v: {type: "T[m]"}, y: {type: "T[n, m]", intent: out}}
+temporaries: {t: "T[n, m]"}
+compute: |
+  t[i, j] = x[j, i] - v[j]
+  y[i, j] = sum(t[i, k] for k in range(j))
+""",
+}
+
+
+def spec(name: str, dtype: str = "float32") -> KernelSpec:
+    text = (SPECS | FAILED)[name]
+    text = f"tilesmith: 1\nkernel: {name}\ndoc: A test.\ndtypes: {{T: [{dtype}]}}\n{text}"
     return loads(f"{text}accuracy: 1e-4\n", f"{name}.yaml")
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float32"])
+@pytest.mark.parametrize("name", FAILED)
+def test_rules_decline_and_do_not_fail(name: str, dtype: str) -> None:
+    kernel = spec(name, dtype)
+    found = by_rules(Plain(kernel, choices(kernel)[0]), GPU)
+    assert found is not None and not [fault for each in found.chosen for fault in each.faults]
 
 
 @pytest.mark.parametrize("name", SPECS)
