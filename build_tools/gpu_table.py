@@ -24,7 +24,7 @@ from gen import language as specs
 from gen.ir.nodes import Kernel
 from gen.language import Dtypes, choices
 from gen.language.model import KernelSpec
-from gen.lower.variants import Plain, Variant, suffix
+from gen.lower.variants import Plain, Variant, suffix, whens_of
 from gen.pipeline import emit, load, schedule_to_emit
 from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
@@ -151,7 +151,7 @@ def _calls(
     long = {**dict.fromkeys(spec.dims, 2), spec.dims[-1]: LONG}
     calls: list[tuple[Sizes, Literal["C", "F"]]] = [(at_hand, "C"), (at_hand, "F")]
     calls += [(long, "C")] if runs(spec, plain, long) <= MOST else []
-    calls += [(dict(found), "C") for found in sides(spec, Cuda.at(LEVEL))]
+    calls += [(dict(found), "C") for found in sides(spec, whens_of(variants))]
     for sizes, order in calls:
         if not asked or not allowed(spec, sizes):
             continue

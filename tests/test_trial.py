@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 
 from gen.errors import SpecError, TilesmithError
+from gen.ir.nodes import Expr
 from gen.language import build, choices, loads
 from gen.language.formulas import oracle
+from gen.language.model import KernelSpec
+from gen.lower.variants import whens_of
 from gen.targets.cpu.levels import Level
 from gen.targets.cpu.target import Cpu
 from gen.targets.cuda.target import Cuda
@@ -70,6 +73,11 @@ def gmean(*changes: tuple[str, str], **sizes: int) -> trial.RunReport:
         text = text.replace(old, new)
     spec = loads(text, "gmean.yaml")
     return trial.run(spec, choices(spec)[0], Cpu(Level.V2), sizes)
+
+
+def whens(spec: KernelSpec) -> tuple[Expr, ...]:
+    """Of the recipe for CPUs."""
+    return whens_of(spec.recipes[0].variants)
 
 
 def line(report: trial.RunReport, word: str, which: int | None = None) -> str:
@@ -156,14 +164,14 @@ def test_without_an_oracle_it_is_the_plain_schedule_that_says_what_is_right(
     )
     other = loads(SUMS.replace("+ y[i - 1]", "+ y[i - 1] * 1.01"), "sums.yaml")
     wrong = trial.compiled(other, choices(other)[0], Cpu(Level.V2))
-    monkeypatch.setattr(trial, "compiled", lambda *_: wrong)
+    monkeypatch.setattr(trial, "load", lambda *_: wrong)
     report = trial.run(spec, choices(spec)[0], Cpu(Level.V2), {"n": 50})
     assert not report.right and report.case.worst > 1
 
 
 def test_sizes_on_either_side_of_each_when_and_which_variants_ran() -> None:
     spec = loads(SUMS, "sums.yaml")
-    drawn = [sizes["n"] for sizes in sides(spec, Cpu(Level.V2))]
+    drawn = [sizes["n"] for sizes in sides(spec, whens(spec))]
     assert sorted(drawn) == [1, 2, 300, 301, 399, 401]
     report = trial.run(spec, choices(spec)[0], Cpu(Level.V2), {"n": 50})
     calls = 1 + len(report.edges) + len(report.others)
@@ -219,7 +227,7 @@ def test_scalars_are_such_that_each_variant_runs(monkeypatch: pytest.MonkeyPatch
     assert total == taken + usual and taken >= 2 * 49
     wrong = loads(CAUSAL.replace("k <= j", "k < j"), "causal.yaml")
     planted = trial.compiled(wrong, choices(wrong)[0], Cpu(Level.V2))
-    monkeypatch.setattr(trial, "compiled", lambda *_: planted)
+    monkeypatch.setattr(trial, "load", lambda *_: planted)
     report = trial.run(spec, choices(spec)[0], Cpu(Level.V2), {})
     assert not report.right and report.case.worst <= 1
     assert " causal=1: error" in line(report, "wrong", 0)
@@ -231,15 +239,15 @@ def test_scalars_of_named_sizes_and_several_scalars() -> None:
     text = text.replace("T(0) for", "T(0 * far) for").replace("causal < 0 and m < 0", "far >= 100")
     text = text.replace("when: causal == 1", "when: causal == 1 and far == 6", 1)
     spec = loads(text, "causal.yaml")
-    drawn = [(oracle.defaults(s), sizes) for s, sizes in other_scalars(spec, Cpu(Level.V2))]
+    drawn = [(oracle.defaults(s), sizes) for s, sizes in other_scalars(spec, whens(spec))]
     assert [scalars for scalars, _ in drawn] == [
         {"causal": 0, "step": 99},
         {"causal": 1, "step": 3},
     ]
     assert all(sizes for _, sizes in drawn)
     none = loads(CAUSAL.replace("causal == 1", "m >= 1"), "causal.yaml")
-    assert [*other_scalars(loads(SUMS, "sums.yaml"), Cpu(Level.V2))] == []
-    assert len([*other_scalars(none, Cpu(Level.V2))]) == 0
+    sums = loads(SUMS, "sums.yaml")
+    assert [*other_scalars(sums, whens(sums))] == [*other_scalars(none, whens(none))] == []
 
 
 def test_scalars_are_such_that_each_variant_is_emulated(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -330,7 +338,7 @@ def test_inputs_of_each_kind_find_what_random_ones_do_not(
     assert trial.run(right, choices(right)[0], Cpu(Level.V2), {}).right
     other = loads(re.sub(r"y\[i\] = .*", f"y[i] = {wrong[0]}", text), "rows.yaml")
     planted = trial.compiled(other, choices(other)[0], Cpu(Level.V2))
-    monkeypatch.setattr(trial, "compiled", lambda *_: planted)
+    monkeypatch.setattr(trial, "load", lambda *_: planted)
     report = trial.run(right, choices(right)[0], Cpu(Level.V2), {})
     assert not report.right
     if found is not None:

@@ -26,18 +26,19 @@ from gen.binding.entry import manifest_entry
 from gen.commands.data_wheel import data_wheel
 from gen.errors import SpecError, TilesmithError
 from gen.ir.interpret.sizes import value
-from gen.ir.nodes import Intent
+from gen.ir.nodes import Expr, Intent
 from gen.language import Dtypes
 from gen.language.build import shape_of
 from gen.language.formulas import oracle
 from gen.language.model import KernelSpec
-from gen.lower.variants import suffix
+from gen.lower.variants import suffix, whens_of
+from gen.pipeline import load
 from gen.targets.cuda.compilers import nvcc
 from gen.targets.registry import TARGETS
 from gen.targets.target import Runnable
 from gen.trial.inputs import InputKind, random_arrays
 from gen.trial.plain import Reference
-from gen.trial.run import compiled
+from gen.trial.run import scheduled
 from gen.trial.sizes import allowed, edges, kernel_dims, sides, values_of
 
 from . import cases
@@ -158,26 +159,28 @@ def cases_of(spec: KernelSpec) -> Iterator[Case]:
     for dtypes in specs.choices(spec):
         if any(dtype.value == "bfloat16" for dtype in dtypes.values()):
             continue
-        maker = _Maker(spec, dtypes, Reference(spec, dtypes), emulated(spec, dtypes))
+        (target,) = TARGETS.chosen("cuda")
+        variants = scheduled(spec, dtypes, target)
+        kernel = load(spec, dtypes, variants, target.emulating())
+        maker = _Maker(spec, dtypes, Reference(spec, dtypes), kernel)
         rng = np.random.default_rng(0)
-        tried = list(sizes(spec, dtypes))
+        tried = list(sizes(spec, target.width(dtypes), whens_of(variants)))
         for one in tried:
             yield maker.case(one, InputKind.RANDOM, rng)
         for kind, telling in itertools.product(KINDS, _telling(spec, tried)):
             yield maker.case(telling, kind, rng)
 
 
-def sizes(spec: KernelSpec, dtypes: Dtypes) -> Iterator[dict[str, int]]:
+def sizes(spec: KernelSpec, width: int, whens: Sequence[Expr]) -> Iterator[dict[str, int]]:
     """0, 1, around a warp, on either side of each `when`; and around tiles, a dim at a time."""
-    (target,) = TARGETS.chosen("cuda")
-    small = [s for s in edges(spec, target.width(dtypes)) if _points(s) <= MOST_POINTS]
+    small = [s for s in edges(spec, width) if _points(s) <= MOST_POINTS]
     pairs = [*zip(TILES, itertools.cycle((3, 2, 5)), strict=False)]
     tiles = [
         {d: n if d == dim else few for d in spec.dims} for dim in spec.dims for n, few in pairs
     ]
     squares = [dict.fromkeys(spec.dims, n) for n in (8, 16, 32, 64, 129)]
     square = [s for s in squares if _points(s) <= MOST_EMULATED][-2:]
-    near = [s for s in sides(spec, target) if _points(s) <= MOST_POINTS]
+    near = [s for s in sides(spec, whens) if _points(s) <= MOST_POINTS]
     seen: set[tuple[int, ...]] = set()
     room = MOST_ELEMENTS
     for one in [*small, *near, *tiles, *square]:
@@ -201,12 +204,6 @@ def _points(one: Mapping[str, int]) -> int:
 def _telling(spec: KernelSpec, tried: Sequence[Mapping[str, int]]) -> list[Mapping[str, int]]:
     found = [one for one in tried if 200 <= _points(one) <= MOST_POINTS]
     return found[:: max(1, len(found) // 3)][:3]
-
-
-def emulated(spec: KernelSpec, dtypes: Dtypes) -> Runnable:
-    """The kernel under the emulator. Raises TilesmithError where the C++ compiler is missing."""
-    (target,) = TARGETS.chosen("cuda")
-    return compiled(spec, dtypes, target.emulating())
 
 
 @final

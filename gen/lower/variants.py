@@ -4,7 +4,7 @@ Input: a spec, a choice of dtypes and its recipe. Output: names, conditions and 
 variants; the plain schedules that they begin with; and a Variant, the record of one that is made.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import final
 
@@ -12,7 +12,7 @@ from .. import language as specs
 from ..errors import NoCode, Span
 from ..ir.nodes import Expr, Kernel
 from ..language import Dtypes
-from ..language.model import KernelSpec, Recipe
+from ..language.model import KernelSpec, Recipe, RecipeVariant
 from ..poly.certificate import Scheduled
 from ..poly.workbench import Workbench
 from ..schedule import recipe as recipes
@@ -99,6 +99,11 @@ class Plain:
                 else where(self.under(None), when, self.spec.sizes)
             )
         return self.made[when]
+
+
+def whens_of(variants: Iterable[Variant | RecipeVariant]) -> tuple[Expr, ...]:
+    """The conditions of those that have one."""
+    return tuple(v.when for v in variants if v.when is not None)
 
 
 def plans_of(recipe: Recipe | None, level: str, own: Mapping[str, int]) -> list[Plan]:

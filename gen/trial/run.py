@@ -18,13 +18,13 @@ import numpy as np
 from .. import language as specs
 from ..cache import cache_folder
 from ..errors import TilesmithError
-from ..ir.nodes import Kernel
+from ..ir.nodes import Expr, Kernel
 from ..ir.text.print_expr import expr_to_text
 from ..language import Dtypes
 from ..language.formulas import oracle
 from ..language.model import KernelSpec
 from ..language.shapes import not_negative
-from ..lower.variants import suffix
+from ..lower.variants import Variant, suffix, whens_of
 from ..pipeline import load, schedule_to_emit
 from ..poly.cache import prover
 from ..poly.certificate import Scheduled
@@ -145,11 +145,18 @@ def compiled(
     Raises SpecError, ScheduleError, and TilesmithError where a scalar has no default to run with,
     or where there is no compiler.
     """
+    return load(spec, dtypes, scheduled(spec, dtypes, target, shown), target)
+
+
+def scheduled(
+    spec: KernelSpec, dtypes: Dtypes, target: Target, shown: Progress = SILENT
+) -> tuple[Variant, ...]:
+    """What `compiled` compiles. Raises as that does."""
     _need_defaults(spec)
     prove_ = counting(prover(cache_folder() / "proofs"), shown)
     variants = schedule_to_emit(spec, dtypes, target, prove_)
     shown.detail("compiling")
-    return load(spec, dtypes, variants, target)
+    return variants
 
 
 def _need_defaults(spec: KernelSpec) -> None:
@@ -185,12 +192,14 @@ def run(
     if why := too_large(spec, specs.build(spec, dtypes), full):
         raise TilesmithError(why)
     shown.part(f"{spec.name} {suffix(dtypes)} {target.level}")
-    kernel = compiled(spec, dtypes, target, shown)
+    variants = scheduled(spec, dtypes, target, shown)
+    kernel = load(spec, dtypes, variants, target)
     rng = np.random.default_rng(seed)
     shown.part("comparing")
     arrays = random_arrays(spec, dtypes, full, rng)
     dims, times = kernel_dims(spec, full), []
-    usual, *settings = _settings(Reference(spec, dtypes), target, kernel)
+    whens = whens_of(variants)
+    usual, *settings = _settings(Reference(spec, dtypes), whens, target.width(dtypes), kernel)
     case = usual.tried(arrays, full, rng)
     traffic = kernel.traffic(arrays, dims)
     for _ in range(1 if traffic else 7):
@@ -263,12 +272,14 @@ class _Setting:
         return replace(case, variant=ran, scalars=self.scalars)
 
 
-def _settings(reference: Reference, target: Target, kernel: Runnable) -> Iterator[_Setting]:
+def _settings(
+    reference: Reference, whens: Sequence[Expr], width: int, kernel: Runnable
+) -> Iterator[_Setting]:
     """The scalars at their defaults; then, for each variant that these leave out, others."""
     spec, dtypes = reference.spec, reference.dtypes
-    plain, width, own = specs.build(spec, dtypes), target.width(dtypes), oracle.defaults(spec)
-    yield _Setting(reference, kernel, [*edges(spec, width), *sides(spec, target)], {})
-    for other, beside in other_scalars(spec, target):
+    plain, own = specs.build(spec, dtypes), oracle.defaults(spec)
+    yield _Setting(reference, kernel, [*edges(spec, width), *sides(spec, whens)], {})
+    for other, beside in other_scalars(spec, whens):
         values = oracle.defaults(other)
         sizes = [s for s in (*edges(other, width), *beside) if not too_large(other, plain, s)]
         changed = {n: v for n, v in values.items() if v is not own[n]}  # NaN differs from NaN

@@ -1,7 +1,8 @@
 """Sizes that a kernel is tried at.
 
-Input: a spec. Output: whether a call may have given sizes, and small sizes at the edges: around the
-vectors' length, and on either side of each variant's `when`; scalars, where these decide a `when`.
+Input: a spec, and conditions of its variants. Output: whether a call may have given sizes, and
+small sizes at the edges: around the vectors' length, and on either side of each variant's `when`;
+scalars, where these decide a `when`.
 """
 
 import itertools
@@ -20,9 +21,6 @@ from ..language.build import shape_of
 from ..language.formulas import oracle
 from ..language.model import KernelSpec
 from ..language.shapes import not_negative
-from ..lower.variants import Plain
-from ..targets.recipes import recipe_of
-from ..targets.target import Target
 
 Number: TypeAlias = bool | int | float | None
 
@@ -52,22 +50,20 @@ _DRAWS = 100
 _MOST_POINTS = 2**19  # of kernels with many dims
 
 
-def sides(spec: KernelSpec, target: Target) -> Iterator[dict[str, int]]:
-    """Sizes on either side of each `when` of the recipe for the target, be it the spec's or one
-    that rules choose: of those around its numbers and their roots the two smallest and the largest
-    for which the same of them hold.
+def sides(spec: KernelSpec, whens: Sequence[Expr]) -> Iterator[dict[str, int]]:
+    """Sizes on either side of each `when`: of those around its numbers and their roots the two
+    smallest and the largest for which the same of them hold.
     """
-    for group in _sides(spec, _whens(spec, target), _MOST_COMBOS).values():
+    for group in _sides(spec, whens, _MOST_COMBOS).values():
         yield from _some(group)
 
 
 def other_scalars(
-    spec: KernelSpec, target: Target
+    spec: KernelSpec, whens: Sequence[Expr]
 ) -> Iterator[tuple[KernelSpec, list[dict[str, int]]]]:
-    """For variants of the target's recipe that no sizes take while scalars are at their defaults:
+    """For variants, of these conditions, that no sizes take while scalars are at their defaults:
     the spec with other defaults, as near to its own as can be, and sizes that take them.
     """
-    whens = _whens(spec, target)
     free = [s for s in spec.scalars if s.name in _deciding(spec, whens)]
     if not free:
         return
@@ -89,11 +85,6 @@ def with_defaults(spec: KernelSpec, values: Mapping[str, Number]) -> KernelSpec:
     """The spec with other defaults of scalars."""
     scalars = (replace(s, default=values.get(s.name, s.default)) for s in spec.scalars)
     return replace(spec, scalars=tuple(scalars))
-
-
-def _whens(spec: KernelSpec, target: Target) -> tuple[Expr, ...]:
-    recipe = recipe_of(Plain(spec, specs.choices(spec)[0]), target)
-    return tuple(v.when for v in recipe.variants if v.when is not None) if recipe else ()
 
 
 def _taken(held: Sequence[bool]) -> int:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from gen.ir import storage
 from gen.ir.nodes import Intent
 from gen.language import Dtypes, KernelSpec, build, choices
-from gen.lower.variants import Plain, suffix
+from gen.lower.variants import Plain, suffix, whens_of
 from gen.pipeline import emit, schedule_to_emit
 from gen.poly.prove import prove
 from gen.targets.c.library import Loaded
@@ -163,7 +163,7 @@ def sizes(case: Case, spec: KernelSpec) -> Iterator[dict[str, int]]:
     for wanted in ((37, 19, 11, 7), (64, 16, 8), (130, 33, 9)):
         full = near(spec, plain, {}, wanted, MOST)
         found += [full] if full else []
-    found += sides(spec, Cpu(case.level))
+    found += sides(spec, whens_of(spec.recipes[0].variants))
     for dims in {tuple(f.items()): f for f in found}.values():
         if min(dims.values(), default=0) >= 0 and allowed(spec, dims):
             yield dims

@@ -22,7 +22,7 @@ from gen.ir.walk import walk
 from gen.language import Dtypes
 from gen.language.formulas import oracle
 from gen.language.model import KernelSpec
-from gen.lower.variants import Variant, limits_of, suffix
+from gen.lower.variants import Variant, limits_of, suffix, whens_of
 from gen.targets.c.library import Compiled, variants_of
 from gen.targets.cuda.emulator.emulated import Emulated
 from gen.targets.cuda.emulator.library import Array, build
@@ -140,7 +140,9 @@ def sizes_of(of: Subject) -> list[dict[str, int]]:
         places = (k + j * step * len(around) // (len(dims) + 1) for j in range(len(dims)))
         turned = (around[place % len(around)] for place in places)
         found.append({d: max(n, least.get(d, 0)) for d, n in zip(dims, turned, strict=True)})
-    found += (sizes for sizes in sides(of.spec, TARGET) if prod(sizes.values()) <= 2**17)
+    found += (
+        sizes for sizes in sides(of.spec, whens_of(of.variants)) if prod(sizes.values()) <= 2**17
+    )
     return [s for s in found if prod(s.values()) <= _MOST_POINTS and allowed(of.spec, s)]
 
 
