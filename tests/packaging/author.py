@@ -14,15 +14,9 @@ from gen.targets.registry import TARGETS
 
 ROOT = Path(__file__).parents[2]
 
-COMPILER = """\
-#!/bin/sh
-case "$*" in
-    *_kernels.pyx.c) exec {0} "$@" -O0 ;;
-    *) exec {0} "$@" ;;
-esac
-"""
-"""To optimize what Cython writes takes most of a small package's build; tests of packages ask what
-it does, and those of tilesmith's own build have it as users have it."""
+COMPILER = '#!/bin/sh\nexec {0} "$@" -O0\n'
+"""To optimize takes most of a small package's build. Tests of packages ask what these do; those of
+tilesmith's own build have code as users have it."""
 
 COMMANDS = {"tilesmith": "tilesmith.gen", "pip": "pip", "pytest": "pytest"}
 
