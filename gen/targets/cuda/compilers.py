@@ -14,14 +14,17 @@ from pathlib import Path
 from typing import final
 
 from ...errors import TilesmithError
-from ..runtime import RUNTIME
+from ..runtime import CUDA, RUNTIME
 from .architectures import Architecture
 
-HEADERS = (Path(__file__).parent / "runtime", RUNTIME)
+HEADERS = (CUDA, RUNTIME)
 """The folders of what device text includes."""
 
 FLAGS = ("-std=c++17", "--fmad=false")
 """Of nvcc and NVRTC: products are fused where the text says so, and nowhere else."""
+
+HOST_FLAGS = (f"-I{CUDA}", "-O0")
+"""Of the C compiler, for a host side that is called at once: to optimize it takes seconds."""
 
 _PACKAGES = ("nvidia/cu13/bin", "nvidia/cuda_nvcc/bin")
 _ENTRY = re.compile(r"Compiling entry function '(\w+)' for '(\w+)'")

@@ -26,7 +26,7 @@ from ..c.library import (
 )
 from ..runtime import CUDA, RUNTIME, digest
 from .architectures import ARCHITECTURES
-from .compilers import FLAGS, HEADERS
+from .compilers import FLAGS, HEADERS, HOST_FLAGS
 
 NO_GPU = (
     "there is no GPU that a kernel for cuda could run on: `tilesmith run --target cuda --emulate`"
@@ -97,7 +97,7 @@ def load(
 
 def _host_side(text: str) -> Path:
     headers = digest([*RUNTIME.glob("*.h"), *CUDA.glob("*.h")])
-    return shared_library(text, compiler_command((f"-I{CUDA}",)), headers)
+    return shared_library(text, compiler_command(HOST_FLAGS), headers)
 
 
 @final

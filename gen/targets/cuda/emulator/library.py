@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 from ....cache import cache_folder
 from ....errors import KernelFault, TilesmithError
 from ...c import library as host
-from ...runtime import RUNTIME
+from ...runtime import CUDA, RUNTIME
+from ..compilers import HOST_FLAGS
 from .counts import AccessCount
 
 ENGINE = Path(__file__).parent / "runtime"
-CUDA = Path(__file__).parents[1] / "runtime"
 
 FLAGS = (
     "-std=gnu++20",
@@ -268,7 +268,7 @@ def build(sources: Mapping[str, str]) -> Path:
     """
     device = with_entries("".join(t for name, t in sources.items() if name.endswith(".cu")))
     c = "".join(text for name, text in sources.items() if name.endswith(".c"))
-    command, host_command = _compiler(), host.compiler_command((f"-I{CUDA}",))
+    command, host_command = _compiler(), host.compiler_command(HOST_FLAGS)
     key = "\0".join((device, c, CHECKS, *command, *host_command, _digest()))
     library = cache_folder() / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.so"
     if library.exists():
