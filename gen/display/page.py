@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import final
 
 from ..errors import TilesmithError
-from ..ir.text.print_expr import expr_to_text
+from ..ir.text.print_expr import spec_text
 from ..ir.text.printer import to_text
 from ..ir.text.script_names import from_script
 from ..ir.walk import blocks
@@ -131,7 +131,7 @@ class _Numbers:
 
 
 def _option(number: int, variant: Variant) -> str:
-    when = "" if variant.when is None else f" when {expr_to_text(variant.when)}"
+    when = "" if variant.when is None else f" when {spec_text(variant.when)}"
     return f'<option value="{number}">variant {escape(variant.name + when)}</option>'
 
 

@@ -17,7 +17,7 @@ from ..ir.algebra import conjunction, index
 from ..ir.index.linear import tidy
 from ..ir.nodes import Binary, BinaryOp, Loop, Var
 from ..ir.rules.verify import verify
-from ..ir.text.print_expr import expr_to_text
+from ..ir.text.print_expr import spec_text
 from ..ir.types import INDEX
 from ..ir.walk import loops, substitute
 from ..language import choices, yaml
@@ -213,7 +213,7 @@ def _chosen_under(
         bench.start(kernel),
         StepContext(kernel, None, bench),
         target.parameters(plain.dtypes),
-        when=tuple(map(expr_to_text, conditions)),
+        when=tuple(map(spec_text, conditions)),
         loop_dim=plain.spec.loop_dim,
     )
     return choose(draft, rules, _works(plain, target) if careful else None)

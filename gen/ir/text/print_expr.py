@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import assert_never
 
 from ..algebra import bare_type, result_of
@@ -22,7 +23,8 @@ from ..expressions import (
     Var,
 )
 from ..types import INDEX, DType, Kind
-from .script_names import to_script
+from ..walk import map_children
+from .script_names import from_script, to_script
 
 # Python's own precedences; what binds tighter has the larger number.
 _SELECT, _OR, _AND, _NOT, _COMPARE = 0, 1, 2, 3, 4
@@ -47,6 +49,17 @@ _PRECEDENCE = {
 def expr_to_text(expr: Expr) -> str:
     """An expression, for messages."""
     return expr_text(expr, None)
+
+
+def spec_text(expr: Expr) -> str:
+    """An expression of sizes as a spec has it, where `in_` is no name that has to change."""
+    return expr_to_text(_before_script(expr))
+
+
+def _before_script(expr: Expr) -> Expr:
+    if isinstance(expr, Var):
+        return replace(expr, name=from_script(expr.name))
+    return map_children(expr, _before_script)
 
 
 def own_type(expr: Expr) -> DType | None:

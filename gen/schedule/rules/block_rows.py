@@ -15,7 +15,7 @@ from typing import final
 
 from ...ir.index.linear import constant
 from ...ir.nodes import Destination, Update, Var
-from ...ir.text.print_expr import expr_to_text
+from ...ir.text.print_expr import spec_text
 from ...ir.walk import blocks, loads, targets, variables
 from ..edit.tree import loop_named, readers, reduction_loops
 from .parts.apart import apart
@@ -250,7 +250,7 @@ def _short(draft: Draft, members: Sequence[str], rows: tuple[str, ...]) -> tuple
         draft = _launched(draft, members, rows, _WARP)
     except Declined:
         return ()
-    return (draft.under(f"{expr_to_text(sizes[0])} <= {SHORT}"),)
+    return (draft.under(f"{spec_text(sizes[0])} <= {SHORT}"),)
 
 
 def _in_two(draft: Draft, members: Sequence[str], team: _Team) -> tuple[Draft, ...]:
@@ -270,7 +270,7 @@ def _in_two(draft: Draft, members: Sequence[str], team: _Team) -> tuple[Draft, .
     (term,) = nest.reduction
     few = nest.spatial if team is _WIDE else ()
     sizes = {var: nest.size(var) for var in (term, *few)}
-    texts = {var: expr_to_text(size) for var, size in sizes.items() if size is not None}
+    texts = {var: spec_text(size) for var, size in sizes.items() if size is not None}
     if len(texts) < len(sizes):
         return ()
     when = [f"{texts[term]} >= {4 * team.part}"]

@@ -13,7 +13,7 @@ from typing import final
 
 from ...ir.index.linear import constant
 from ...ir.nodes import Expr, Store, Update, Var
-from ...ir.text.print_expr import expr_to_text
+from ...ir.text.print_expr import spec_text
 from ..edit.tree import readers
 from .parts.apart import apart
 from .parts.draft import Declined, Draft
@@ -60,7 +60,7 @@ def _at_least(least: int, sizes: Sequence[Expr | None]) -> tuple[str, ...] | Non
     asked = [size for size, value in zip(sizes, known, strict=True) if value is None]
     if None in asked or any(value is not None and value < least for value in known):
         return None
-    return tuple(f"{expr_to_text(size)} >= {least}" for size in asked if size is not None)
+    return tuple(f"{spec_text(size)} >= {least}" for size in asked if size is not None)
 
 
 def _product(draft: Draft, name: str) -> _Product:

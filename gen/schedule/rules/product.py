@@ -14,7 +14,7 @@ How many rows there are, the call says: so there is a variant for each.
 
 from ...ir.index.linear import constant
 from ...ir.nodes import Store, Update, Var
-from ...ir.text.print_expr import expr_to_text
+from ...ir.text.print_expr import spec_text
 from ...ir.walk import blocks, variables
 from .parts.draft import Declined, Draft
 from .parts.inner import inner_products
@@ -205,4 +205,4 @@ def _extent(nest: Nest, var: str) -> str | None:
     local = {other.name for other in nest.block.iters}
     if constant(it.lower) != 0 or variables(it.upper) & local or constant(it.upper) is not None:
         return None
-    return expr_to_text(it.upper)
+    return spec_text(it.upper)

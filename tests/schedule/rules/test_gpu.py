@@ -232,6 +232,12 @@ compute: |
   t[i, j] = x[j, i] - v[j]
   y[i, j] = sum(t[i, k] for k in range(j))
 """,
+    "pythons_names": """\
+signature: (None_,in_)->(None_)
+arguments: {x: {type: "T[None_, in_]"}, y: {type: "T[None_]", intent: out}}
+compute: |
+  y[i] = sum(x[i, j] for j in in_)
+""",
 }
 
 
