@@ -1,6 +1,7 @@
 """`tilesmith.gen.compile`: a spec's file as a function."""
 
 import pydoc
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,11 @@ import gen
 from tests.runtime.stub_libraries import DeviceNDArray, HostTensor, Sharded, Tensor
 
 KERNELS = Path(__file__).parents[1] / "kernels_spec"
+
+
+@cache
+def shipped(name: str) -> Any:
+    return gen.compile(KERNELS / f"{name}.yaml", level="v2")
 
 
 def test_leading_axes_are_the_loop_dim() -> None:
@@ -32,7 +38,7 @@ def test_an_array_without_the_loop_dim_may_be_shared_or_not() -> None:
 
 
 def test_problems_without_a_loop_dim_run_one_by_one() -> None:
-    matmul = gen.compile(KERNELS / "matmul.yaml", level="v2")
+    matmul = shipped("matmul")
     a = np.random.default_rng(2).standard_normal((2, 3, 4))
     b = np.random.default_rng(3).standard_normal((4, 5))
     np.testing.assert_allclose(matmul(a, b), a @ b, rtol=1e-14)
@@ -128,7 +134,7 @@ def test_of_types_that_hold_the_arrays_their_own_is_chosen(tmp_path: Path) -> No
 )  # fmt: skip
 def test_wrong_calls(call, error, message) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(error) as caught:
-        call(gen.compile(KERNELS / "matmul.yaml", level="v2"))
+        call(shipped("matmul"))
     assert str(caught.value) == message
 
 
@@ -154,13 +160,13 @@ ALONE = (
 )
 def test_what_a_kernel_tried_out_does_not_take(call, message) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(TypeError) as caught:
-        call(gen.compile(KERNELS / "sum.yaml", level="v2"))
+        call(shipped("sum"))
     assert str(caught.value) == message
 
 
 @pytest.mark.parametrize("kind", [Tensor, Sharded, DeviceNDArray])
 def test_nothing_is_copied_from_a_device(kind: Any) -> None:
-    total = gen.compile(KERNELS / "sum.yaml", level="v2")
+    total = shipped("sum")
     with pytest.raises(TypeError) as caught:
         total(kind([1.0]))
     assert str(caught.value) == (
@@ -172,7 +178,7 @@ def test_nothing_is_copied_from_a_device(kind: Any) -> None:
 
 def test_what_it_says_of_itself() -> None:
     path = KERNELS / "sum.yaml"
-    total = gen.compile(path, level="v2")
+    total = shipped("sum")
     assert repr(total) == f"<kernel sum (n)->() of {path}, v2>"
     assert total.__doc__ == total.spec.doc and total.__name__ == "sum"
     assert total.spec.doc.split(".")[0] in pydoc.render_doc(total, renderer=pydoc.plaintext)

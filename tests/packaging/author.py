@@ -14,10 +14,6 @@ from gen.targets.registry import TARGETS
 
 ROOT = Path(__file__).parents[2]
 
-COMPILER = '#!/bin/sh\nexec {0} "$@" -O0\n'
-"""To optimize takes most of a small package's build. Tests of packages ask what these do; those of
-tilesmith's own build have code as users have it."""
-
 COMMANDS = {"tilesmith": "tilesmith.gen", "pip": "pip", "pytest": "pytest"}
 
 
@@ -52,9 +48,7 @@ def machine(folder: Path) -> Author:
         command = folder / "bin" / name
         command.write_text(f'#!/bin/sh\nexec {python} -m {module} "$@"\n')
         command.chmod(0o755)
-    compiler = folder / "bin" / "cc"
-    compiler.write_text(COMPILER.format(shutil.which("cc")))
-    compiler.chmod(0o755)
+    fast_compiler(folder / "bin")
     path = [str(folder / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]
     variables = {
         "PATH": os.pathsep.join(path),
@@ -63,6 +57,15 @@ def machine(folder: Path) -> Author:
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
     }
     return Author(python, os.environ | variables)
+
+
+def fast_compiler(folder: Path) -> None:
+    """`cc` in a folder for PATH: to optimize takes most of a small package's build. Tests of
+    packages ask what these do; those of tilesmith's own build have code as users have it.
+    """
+    compiler = folder / "cc"
+    compiler.write_text(f'#!/bin/sh\nexec {shutil.which("cc")} "$@" -O0\n')
+    compiler.chmod(0o755)
 
 
 def package(folder: Path, specs: list[Path], for_gpus: bool = False) -> Path:

@@ -6,17 +6,18 @@ What runs, runs at sizes around tiles and threads: with none, with one, and with
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
 
-from gen.display.choices import written
+from gen.display.choices import with_story, written
 from gen.language import choices
 from gen.language.model import KernelSpec
 from gen.language.reader import loads
 from gen.lower.variants import Plain
 from gen.targets.cuda.target import Cuda
-from gen.targets.recipes import by_rules
+from gen.targets.recipes import ByRules, by_rules
 from gen.targets.registry import TARGETS
 from gen.trial.comparison import tried
 from gen.trial.inputs import random_arrays
@@ -255,10 +256,17 @@ def test_rules_decline_and_do_not_fail(name: str, dtype: str) -> None:
     assert found is not None and not [fault for each in found.chosen for fault in each.faults]
 
 
+@cache
+def chosen(name: str) -> ByRules:
+    kernel = spec(name)
+    found = by_rules(Plain(kernel, choices(kernel)[0]), GPU)
+    assert found is not None
+    return found
+
+
 @pytest.mark.parametrize("name", SPECS)
 def test_recipes(name: str, golden: Golden) -> None:
-    kernel = spec(name)
-    golden(f"rules/gpu_{name}.yaml", written(Plain(kernel, choices(kernel)[0]), GPU))
+    golden(f"rules/gpu_{name}.yaml", with_story(chosen(name)))
 
 
 @pytest.mark.parametrize("name", TRIED)
@@ -272,7 +280,7 @@ def test_recipes_of_shipped_kernels(name: str, golden: Golden) -> None:
 def test_results(name: str) -> None:
     kernel, rng = spec(name), np.random.default_rng(0)
     dtypes = choices(kernel)[0]
-    made = compiled(kernel, dtypes, GPU.emulating())
+    made = compiled(replace(kernel, recipes=(chosen(name).recipe,)), dtypes, GPU.emulating())
     for sizes in SIZES[name]:
         arrays = random_arrays(kernel, dtypes, sizes, rng)
         found = tried(Reference(kernel, dtypes), made, arrays, sizes, rng)
