@@ -38,7 +38,7 @@ def _compiled(path: Path, level: Level, plain: bool) -> list[tuple[KernelSpec, D
     choices = {suffix(c): c for c in specs.choices(spec)}
     variants = {s: schedule_to_emit(spec, c, Cpu(level), prove) for s, c in choices.items()}
     source = joined(emit(spec, variants, Cpu(level)))
-    return [(spec, c, jit.load(spec, c, source, level)) for c in choices.values()]
+    return [(spec, c, jit.load(spec, c, source, level, flags=["-O0"])) for c in choices.values()]
 
 
 def _mandelbrot(c: Array, steps: int) -> Array:

@@ -70,7 +70,7 @@ def compiled(kernels: Mapping[str, tuple[KernelSpec, Dtypes]], level: Level) -> 
     whole = "\n".join(source for source in sources.values() if isinstance(source, str))
 
     def loaded(name: str) -> library.Loaded:
-        return jit.load(*kernels[name], whole, level, flags=["-O1"])
+        return jit.load(*kernels[name], whole, level, flags=["-O0"])
 
     return {n: loaded(n) if isinstance(source, str) else source for n, source in sources.items()}
 

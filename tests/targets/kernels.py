@@ -52,7 +52,7 @@ def compiled(
     packed: tuple[str, ...] | None = None,
     flags: tuple[str, ...] = WARNINGS,
 ) -> Compiled:
-    return compile_kernel(lowered(text, level), level, packed=packed, flags=flags)
+    return compile_kernel(lowered(text, level), level, packed=packed, flags=("-O1", *flags))
 
 
 def elementwise(w: int) -> str:
