@@ -274,6 +274,34 @@ def test_a_masked_load_takes_what_a_masked_store_has_stored(level: Level) -> Non
         np.testing.assert_array_equal(y, (2 * x + 1) + x)
 
 
+def nested(w: int, levels: int) -> str:
+    """Selections by what selections give, whose sides read what is not read elsewhere."""
+    value = "x[i]"
+    for k in range(levels):
+        value = f"(y[i] * {k + 2}.0 if {value} > {k}.0 else z[n - 1 - i])"
+    return f"""
+def k(n, x: float32[n], y: float32[n], z: float32[n], out: Out[float32[n]]):
+    for c in range((n + {w - 1})//{w}):
+        for l in vectorized({w}):
+            with block("out", i=spatial(c*{w} + l, n), where=c*{w} + l < n):
+                out[i] = {value}
+"""
+
+
+def test_selections_in_conditions(level: Level) -> None:
+    """Masks that are long have names, so that the text does not double at each level."""
+    w, levels = lanes(level), 10
+    kernel = compiled(nested(w, levels), level)
+    assert len(kernel.source) < 3 * len(compiled(nested(w, 5), level).source)
+    for n in sizes(w):
+        x, y, z = (RNG.integers(-2, 9, n).astype("f") for _ in range(3))
+        expected, got = x, np.zeros(n, "f")
+        for k in range(levels):
+            expected = np.where(expected > k, y * (k + 2), z[::-1])
+        kernel({"x": x, "y": y, "z": z, "out": got})
+        np.testing.assert_array_equal(got, expected)
+
+
 def exponentials(w: int) -> str:
     return f"""
 def k(n, x: float32[n], y: Out[float32[n]]):

@@ -37,6 +37,11 @@ from .forms import STORED, WORDS, by_lane, moves_alone, plain
 from .masks import All, Bits, First, Mask, Shape
 from .prelude import Parts, Prelude
 
+_LONG = 2000
+"""Characters of a mask that is named: each load in a selection has it in its text, and so have the
+masks of what is in the selection's condition.
+"""
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -149,6 +154,9 @@ class Vectors:
         chosen = self.where(condition)
         if isinstance(chosen, First) and not loads(condition):
             chosen = self.before.first(chosen.count)
+        if isinstance(chosen, Bits) and max(map(len, chosen.parts)) > _LONG:
+            named = self.before.named(chosen.parts, f"ts_m{chosen.bits}", "on")
+            chosen = replace(chosen, parts=named)
         bits = masks.as_bits(chosen, dtype.lane_bits, self.shape)
         taken = masks.both(self.mask, chosen, self.shape)
         left = masks.both(self.mask, masks.negate(bits, self.shape), self.shape)

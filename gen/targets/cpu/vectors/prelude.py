@@ -35,9 +35,9 @@ class Prelude:
         self.kept[target] = names
         return names
 
-    def named(self, parts: Parts, ctype: str) -> Parts:
+    def named(self, parts: Parts, ctype: str, stem: str = "widened") -> Parts:
         """The parts, each in a variable, so that they can be used twice."""
-        names = tuple(p if p.isidentifier() else self.name("widened") for p in parts)
+        names = tuple(p if p.isidentifier() else self.name(stem) for p in parts)
         new = [(n, p) for n, p in zip(names, parts, strict=True) if n != p]
         self.lines += [f"const {ctype} {n} = {p};" for n, p in new]
         return names
