@@ -20,7 +20,8 @@ Sizes = Mapping[str, int]
 NO_ANSWER = "no answer"
 """The kind of what takes too long."""
 
-_BY_COMPILER = "error: the C compiler refused"
+# What compilers say of emitted code is no error of the user's.
+_BY_COMPILER = tuple(f"error: {who} refused" for who in ("the C compiler", "the compiler", "NVRTC"))
 
 
 @final

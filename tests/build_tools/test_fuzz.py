@@ -291,6 +291,13 @@ def test_wrong_code_for_gpus_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     failure = trial(added, choose, options).failure
     assert failure is not None and failure.kind == "the code for cuda is wrong"
 
+    def refused(*given: Any, **more: Any) -> dict[str, str]:
+        return {n: t.replace("5.0f", "five") for n, t in sources(*given, **more).items()}
+
+    monkeypatch.setattr(cuda, "sources", refused)
+    failure = trial(added, choose, options).failure
+    assert failure is not None and "the compiler refused" in failure.detail
+
 
 def test_a_crash_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(self: Reverse, state: Scheduled) -> Scheduled:

@@ -9,6 +9,8 @@ from gen.lower.variants import Plain
 from gen.pipeline import schedule_to_emit
 from gen.poly.prove import prove
 from gen.targets.cpu.target import Cpu
+from gen.targets.recipes import ByRules, by_rules
+from gen.targets.target import Target
 from tests.schedule.support import assert_same
 
 V2 = Cpu.at("v2")  # of the shortest vectors: small sizes are beyond its tiles
@@ -32,6 +34,13 @@ def _argument(name: str, type_: str, intent: str = "in") -> str:
 
 def _shape(given: str) -> str:
     return f"({given[given.index('[') + 1 : given.index(']')].replace(' ', '')})"
+
+
+def ruled(kernel: KernelSpec, target: Target) -> ByRules:
+    """What rules choose for a spec's first types."""
+    found = by_rules(Plain(kernel, choices(kernel)[0]), target)
+    assert found is not None
+    return found
 
 
 def recipe(kernel: KernelSpec, rules: Collection[str]) -> str:

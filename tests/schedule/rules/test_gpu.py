@@ -17,7 +17,7 @@ from gen.language.model import KernelSpec
 from gen.language.reader import loads
 from gen.lower.variants import Plain
 from gen.targets.cuda.target import Cuda
-from gen.targets.recipes import ByRules, by_rules
+from gen.targets.recipes import ByRules
 from gen.targets.registry import TARGETS
 from gen.trial.comparison import tried
 from gen.trial.inputs import random_arrays
@@ -25,6 +25,8 @@ from gen.trial.plain import Reference
 from gen.trial.run import compiled
 from tests.conftest import Golden
 from tests.targets.cuda.made import ROOT, TRIED
+
+from .support import ruled
 
 GPU = Cuda.at("sm_90")
 
@@ -251,17 +253,13 @@ def spec(name: str, dtype: str = "float32") -> KernelSpec:
 @pytest.mark.parametrize("dtype", ["int64", "float32"])
 @pytest.mark.parametrize("name", FAILED)
 def test_rules_decline_and_do_not_fail(name: str, dtype: str) -> None:
-    kernel = spec(name, dtype)
-    found = by_rules(Plain(kernel, choices(kernel)[0]), GPU)
-    assert found is not None and not [fault for each in found.chosen for fault in each.faults]
+    found = ruled(spec(name, dtype), GPU)
+    assert not [fault for each in found.chosen for fault in each.faults]
 
 
 @cache
 def chosen(name: str) -> ByRules:
-    kernel = spec(name)
-    found = by_rules(Plain(kernel, choices(kernel)[0]), GPU)
-    assert found is not None
-    return found
+    return ruled(spec(name), GPU)
 
 
 @pytest.mark.parametrize("name", SPECS)

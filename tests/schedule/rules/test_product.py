@@ -14,9 +14,10 @@ from gen.language.model import KernelSpec
 from gen.language.reader import loads
 from gen.lower.variants import Plain
 from gen.targets.cpu.target import Cpu
-from gen.targets.recipes import ByRules, by_rules
+from gen.targets.recipes import ByRules
 from tests.conftest import Golden
 from tests.schedule.rules.compared import wrong
+from tests.schedule.rules.support import ruled
 
 V3 = Cpu.at("v3")
 MOST_POINTS = 2**19
@@ -179,10 +180,7 @@ accuracy: 1e-3
 
 @cache
 def chosen(name: str) -> ByRules:
-    loaded = spec(name)
-    found = by_rules(Plain(loaded, choices(loaded)[0]), V3)
-    assert found is not None
-    return found
+    return ruled(spec(name), V3)
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)
@@ -240,9 +238,7 @@ def test_scalars_at_their_defaults() -> None:
         "constraints: [s >= 1]\n"
     )
     loaded = text_of("(s),(k),(n)->(n)", inputs, compute, more)
-    found = by_rules(Plain(loaded, choices(loaded)[0]), V3)
-    assert found is not None
-    whens = [chosen.draft.when for chosen in found.chosen]
+    whens = [chosen.draft.when for chosen in ruled(loaded, V3).chosen]
     fixed = [when for when in whens if "stride == 1" in when]
     assert fixed and whens[: len(fixed)] == fixed and len(whens) > len(fixed)
     assert not any("stride" in text for when in whens[len(fixed) :] for text in when)

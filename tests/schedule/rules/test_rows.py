@@ -17,9 +17,10 @@ from gen.schedule.base import StepContext
 from gen.schedule.rules.parts.draft import Declined, Draft
 from gen.schedule.rules.parts.nest import nest_of
 from gen.targets.cpu.target import Cpu
-from gen.targets.recipes import ByRules, by_rules
+from gen.targets.recipes import ByRules
 from tests.conftest import Golden
 from tests.schedule.rules.compared import wrong
+from tests.schedule.rules.support import ruled
 
 V3 = Cpu.at("v3")
 MOST_POINTS = 2**17
@@ -131,10 +132,7 @@ accuracy: {0 if "int" in "".join(arguments.values()) + dtype else "1e-3"}
 
 @cache
 def chosen(name: str) -> ByRules:
-    loaded = spec(name)
-    found = by_rules(Plain(loaded, choices(loaded)[0]), V3)
-    assert found is not None
-    return found
+    return ruled(spec(name), V3)
 
 
 @pytest.mark.parametrize("name", SPECS)
