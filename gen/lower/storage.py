@@ -48,7 +48,7 @@ from ..ir.walk import (
     variables,
     walk,
 )
-from ..poly.queries.extents import Extent, footprint
+from ..poly.queries.extents import Extent, Temporaries
 
 STACK_BYTES = 16 * 1024
 
@@ -59,18 +59,18 @@ _OF_LAUNCHES = (Scope.SHARED, Scope.LOCAL)  # which have no other place for what
 
 def shrink(kernel: Kernel) -> Kernel:
     named = (*kernel.dims, *(s.name for s in kernel.scalars), *(p.name for p in kernel.phases))
-    enclosing = _Enclosing(kernel, (), (), frozenset(named))
+    enclosing = _Enclosing(Temporaries(kernel), (), (), frozenset(named))
     return replace(kernel, body=_visit(kernel.body, of_kernel(kernel), enclosing))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Enclosing:
-    """kernel: the whole one, as it was. around: the loops around a statement; threads: those of
+    """whole: all of the kernel, as it was. around: the loops around a statement; threads: those of
     them that are threads'. named: what no iteration variable may be called.
     """
 
-    kernel: Kernel
+    whole: Temporaries
     around: Ranges
     threads: Ranges
     named: frozenset[str]
@@ -166,7 +166,7 @@ def _in_tiles(
     known = [constant(_length(w)) for w in windows]
     if buffer.scope is not Scope.SHARED and None not in known:
         return windows
-    found = footprint(enclosing.kernel, buffer.name)
+    found = enclosing.whole.footprint(buffer.name)
     if found is None:
         return windows
     result = list(windows)

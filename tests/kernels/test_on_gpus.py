@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from build_tools.check_kernel_list import for_gpus
-from build_tools.digests import GPUS
 from gen.language import build, choices
 from gen.language.formulas import oracle
 from gen.lower.index_limits import NO_LIMITS
@@ -26,23 +25,17 @@ from gen.trial.comparison import compare
 from gen.trial.inputs import near, random_arrays
 from gen.trial.plain import Reference
 from gen.trial.sizes import kernel_dims
-from tilesmith import _kernels
 
 from ..conftest import Digests
+from ..targets.cuda.made import LEVEL, built
 from .support import ROOT, SPECS
 
-BUILT = Path(_kernels.__file__).parent  # the build's folder, where tilesmith is installed editable
-(LEVEL,) = GPUS
 NAMES = for_gpus(ROOT / "kernels_spec")
-
-
-def source(name: str, kind: str) -> str:
-    return (BUILT / f"{name}.{LEVEL}.{kind}").read_text("utf-8")
 
 
 def test_digests(digests: Digests) -> None:
     """Of the device text and the host side."""
-    digests(LEVEL, {name: source(name, "cu") + source(name, "c") for name in NAMES})
+    digests(LEVEL, {name: "".join(built(name)) for name in NAMES})
 
 
 def symbol(name: str) -> str:
@@ -56,12 +49,12 @@ _ENTRY = re.compile(r'extern "C" __global__ void __launch_bounds__\(\d+\)\n(\w+)
 def device_text(name: str) -> str:
     """Without the entry points of other types: what they launch is then not compiled."""
     own = symbol(name)
-    return _ENTRY.sub(lambda entry: entry[0] * entry[1].startswith(own), source(name, "cu"))
+    return _ENTRY.sub(lambda entry: entry[0] * entry[1].startswith(own), built(name)[0])
 
 
 @cache
-def built() -> tuple[Path, str]:
-    host = "".join(source(name, "c") for name in NAMES)
+def library_of_all() -> tuple[Path, str]:
+    host = "".join(built(name)[1] for name in NAMES)
     return library.build({"k.cu": "".join(map(device_text, NAMES)), "k.c": host}), host
 
 
@@ -77,7 +70,7 @@ def sizes(name: str) -> Iterator[dict[str, int]]:
 def loaded(name: str) -> tuple[Emulated, Reference]:
     spec = SPECS[name]
     dtypes = choices(spec)[0]
-    path, host = built()
+    path, host = library_of_all()
     table = f"{symbol(name)}{LEVEL}"
     count = variants_of(host, table)
     compiled = Compiled(build(spec, dtypes), host, path, table, count, NO_LIMITS)

@@ -7,7 +7,7 @@ whether threads share them. For primitives and lowering; the prover checks what 
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from typing import final
 
 import islpy as isl
@@ -16,8 +16,8 @@ from ...ir.algebra import maximum, minimum
 from ...ir.nodes import Expr, Kernel, Var
 from ...ir.walk import accessed, variables
 from ..sets.affine import NotAffine, affine, frame
-from ..sets.extract import outline
-from ..sets.statement import Access
+from ..sets.extract import Placed, outline
+from ..sets.statement import Access, Statement
 from ..witness import Refused
 from .code import formula
 from .times import IN, PARAM, known
@@ -107,44 +107,58 @@ def _formula(function: isl.PwAff, where: isl.Set) -> Expr:
     return formula(told, {name: Var(name) for name in names})
 
 
-def footprint(kernel: Kernel, buffer: str) -> Footprint | None:
-    """What is accessed of a temporary of a kernel whose inits are explicit; None where isl cannot
-    say it.
+@final
+class Temporaries:
+    """Those of a kernel whose inits are explicit, as its statements access them. isl is told of a
+    statement once, whichever of them are asked about.
     """
-    accesses = _accesses(kernel, buffer)
-    if not accesses or any(a.storage.owners for a in accesses):
-        return None
-    storage = accesses[0].storage
-    loops = [accesses[0].statement.dims[k] for k in storage.kept]
-    touched = reduce(isl.Set.union, (a.place.range() for a in accesses)).intersect(storage.box)
-    sizes = int(touched.dim(PARAM))
-    elements = touched.move_dims(PARAM, sizes, _SET, 0, len(loops)).coalesce()
-    for k, name in enumerate(loops):
-        elements = elements.set_dim_name(PARAM, sizes + k, name)
-    return Footprint(elements, sizes)
 
+    def __init__(self, kernel: Kernel) -> None:
+        self._kernel = kernel
+        self._told: dict[int, Statement] = {}
 
-def of_one_thread(kernel: Kernel, buffer: str) -> bool:
-    """Whether each element of a temporary of a kernel in launch form is accessed by one thread of
-    one launch alone, as far as isl can say it.
-    """
-    accesses = _accesses(kernel, buffer)
-    found = [a.statement.launch for a in accesses]
-    if not found or found[0] is None or any(launch != found[0] for launch in found):
-        return False
-    first = found[0].outside + len(found[0].axes)
-    places = (
-        a.place.project_out(IN, first, int(a.place.dim(IN)) - first).coalesce() for a in accesses
-    )
-    return bool(reduce(isl.Map.union, places).is_injective())
+    def footprint(self, buffer: str) -> Footprint | None:
+        """What is accessed of a temporary; None where isl cannot say it."""
+        accesses = self._accesses(buffer)
+        if not accesses or any(a.storage.owners for a in accesses):
+            return None
+        storage = accesses[0].storage
+        loops = [accesses[0].statement.dims[k] for k in storage.kept]
+        touched = reduce(isl.Set.union, (a.place.range() for a in accesses)).intersect(storage.box)
+        sizes = int(touched.dim(PARAM))
+        elements = touched.move_dims(PARAM, sizes, _SET, 0, len(loops)).coalesce()
+        for k, name in enumerate(loops):
+            elements = elements.set_dim_name(PARAM, sizes + k, name)
+        return Footprint(elements, sizes)
 
+    def of_one_thread(self, buffer: str) -> bool:
+        """Whether each element of a temporary of a kernel in launch form is accessed by one thread
+        of one launch alone, as far as isl can say it.
+        """
+        accesses = self._accesses(buffer)
+        found = [a.statement.launch for a in accesses]
+        if not found or found[0] is None or any(launch != found[0] for launch in found):
+            return False
+        first = found[0].outside + len(found[0].axes)
+        places = (
+            a.place.project_out(IN, first, int(a.place.dim(IN)) - first).coalesce()
+            for a in accesses
+        )
+        return bool(reduce(isl.Map.union, places).is_injective())
 
-def _accesses(kernel: Kernel, buffer: str) -> list[Access]:
-    """Of a temporary; none where isl cannot say them."""
-    whole = outline(kernel)
-    users = {s.uid for s in whole.blocks if buffer in accessed(s.block)}
-    try:
-        statements = whole.tree(users).statements
-    except Refused:
-        return []
-    return [a for s in statements for a in (*s.reads, *s.writes) if a.storage.name == buffer]
+    def _accesses(self, buffer: str) -> list[Access]:
+        """Of a temporary; none where isl cannot say them."""
+        try:
+            statements = [self._tell(s) for s in self._placed if buffer in accessed(s.block)]
+        except Refused:
+            return []
+        return [a for s in statements for a in (*s.reads, *s.writes) if a.storage.name == buffer]
+
+    @cached_property
+    def _placed(self) -> tuple[Placed, ...]:
+        return outline(self._kernel).blocks
+
+    def _tell(self, placed: Placed) -> Statement:
+        if placed.uid not in self._told:
+            self._told[placed.uid] = placed.statement()
+        return self._told[placed.uid]

@@ -90,6 +90,10 @@ class Placed:
                 name = f"the {type(self.node).__name__.lower()} of '{message}'"
                 return replace(_NOTHING, name=name)
 
+    def statement(self) -> Statement:
+        """Raises Refused for what isl cannot say."""
+        return statement(self.block, self.around, self.uid)
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -117,7 +121,7 @@ class Outline:
         Raises Refused for what isl cannot say.
         """
         found = tuple(
-            (s.node, statement(s.block, s.around, s.uid))
+            (s.node, s.statement())
             for s in self.placed
             if chosen is None or s.uid in chosen or not isinstance(s.node, ir.Block)
         )

@@ -1,5 +1,5 @@
-"""Kernels with recipes for GPUs, under the emulator: one library a kernel, for all of its dtypes
-and both widths of indices.
+"""Kernels with recipes for GPUs, under the emulator: one library for each choice of a kernel's
+dtypes, with both widths of indices.
 """
 
 import itertools
@@ -88,9 +88,8 @@ class Subject:
         return random_arrays(self.spec, self.dtypes, sizes, rng, kind=kind)
 
 
-@cache
-def _library(name: str) -> tuple[Path, str]:
-    device, host = sources(name)
+def _library(name: str, number: int) -> tuple[Path, str]:
+    device, host = sources(name, number)
     both = host + _WIDE + host.replace(f"_{TARGET.level}", "_wide")
     return build({"k.cu": device, "k.c": both}), both
 
@@ -98,7 +97,7 @@ def _library(name: str) -> tuple[Path, str]:
 @cache
 def subject(name: str, number: int = 0) -> Subject:
     plain, made = variants(name, number)
-    path, host = _library(name)
+    path, host = _library(name, number)
     spec, dtypes, scalars = plain.spec, plain.dtypes, oracle.defaults(plain.spec)
     limits, signature = limits_of(made), specs.build(spec, dtypes)
 

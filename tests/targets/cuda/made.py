@@ -4,6 +4,7 @@ from functools import cache
 from pathlib import Path
 
 from build_tools.check_kernel_list import for_gpus
+from build_tools.digests import GPUS
 from gen.ir.text.printer import to_text
 from gen.language import Dtypes, choices, loads
 from gen.language.model import KernelSpec
@@ -12,10 +13,13 @@ from gen.pipeline import emit, schedule
 from gen.poly.prove import prove
 from gen.targets.cuda.target import Cuda
 from gen.targets.registry import TARGETS
+from tilesmith import _kernels
 
 SPECS = Path(__file__).parent / "specs"
 ROOT = Path(__file__).parents[3] / "kernels_spec"
 TARGET = Cuda.at("sm_90")
+BUILT = Path(_kernels.__file__).parent  # the build's folder, where tilesmith is installed editable
+(LEVEL,) = GPUS
 GOLDEN = Path(__file__).parents[2] / "golden" / "rules" / "cuda"
 TRIED = (
     *("blur", "clamp", "gelu", "layer_norm", "matmul", "matvec", "softmax", "sum", "transpose"),
@@ -75,10 +79,17 @@ def variants(name: str, number: int = 0) -> tuple[Plain, tuple[Variant, ...]]:
 
 
 @cache
-def sources(name: str) -> tuple[str, str]:
-    """The device text and the C of the host side, for all dtypes."""
-    made = {suffix(d): variants(name, k)[1] for k, d in enumerate(dtypes_of(name))}
+def sources(name: str, number: int | None = None) -> tuple[str, str]:
+    """The device text and the C of the host side, for all dtypes or for one choice."""
+    numbers = range(len(dtypes_of(name))) if number is None else (number,)
+    made = {suffix(dtypes_of(name)[k]): variants(name, k)[1] for k in numbers}
     device, host = emit(spec_of(name), made, TARGET).values()
+    return device, host
+
+
+def built(name: str) -> tuple[str, str]:
+    """As `sources`, of a shipped kernel as this machine has built it."""
+    device, host = ((BUILT / f"{name}.{LEVEL}.{kind}").read_text("utf-8") for kind in ("cu", "c"))
     return device, host
 
 

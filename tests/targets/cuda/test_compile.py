@@ -20,7 +20,7 @@ from gen.targets.cuda.machine_code import machine_code, with_registers
 from gen.targets.runtime import RUNTIME
 
 from .emulated_kernels import EMULATED
-from .made import AS_BUILT, ELEMENTWISE, sources
+from .made import AS_BUILT, ELEMENTWISE, SHIPPED, built, sources
 
 BRINGS = ": pip install --group cuda brings it"
 needs_nvcc = pytest.mark.skipif(nvcc() is None, reason=f"there is no nvcc{BRINGS}")
@@ -36,15 +36,16 @@ CALLS = re.compile("ts_(sin|cos)_float(32|64)_")
 """Large angles are a function that is called, and a call has a frame."""
 
 
-def device_text(names: Sequence[str]) -> str:
-    return "".join(sources(name)[0] for name in names)
+def device_text(*names: str) -> str:
+    """For all dtypes; of shipped kernels as they are built."""
+    return "".join((built if name in SHIPPED else sources)(name)[0] for name in names)
 
 
 @needs_nvcc
 @pytest.mark.parametrize("name", COMPILED)
 def test_device_text_compiles_without_warnings_and_spills(name: str, tmp_path: Path) -> None:
     """For all dtypes: machine code of sm_90, and PTX."""
-    source, text = tmp_path / f"{name}.cu", device_text(TOGETHER.get(name, (name,)))
+    source, text = tmp_path / f"{name}.cu", device_text(*TOGETHER.get(name, (name,)))
     source.write_text(text)
     code = ("-gencode", "arch=compute_90,code=[sm_90,compute_90]", "-fatbin")
     to = ("-o", str(tmp_path / "out.fatbin"))
@@ -61,7 +62,7 @@ def test_device_text_compiles_without_warnings_and_spills(name: str, tmp_path: P
 def test_every_architecture(name: str, tmp_path: Path) -> None:
     """As packages are made: nothing is kept that spills."""
     source = tmp_path / f"{name}.cu"
-    source.write_text(sources(name)[0])
+    source.write_text(device_text(name))
     functions = machine_code(source, ARCHITECTURES[0], tmp_path / "out.fatbin", tmp_path)
     assert len(functions) == source.read_text().count('extern "C" __global__') > 1
     assert all(found.keys() == {*ARCHITECTURES} for found in functions.values())
@@ -155,7 +156,7 @@ rounded as they should be."""
 @pytest.mark.parametrize("name", COMPILED)
 def test_nvrtc_takes_it_too(name: str) -> None:
     """Without a warning; and what comes of it is exact arithmetic."""
-    words, ptx = through_nvrtc(device_text(TOGETHER.get(name, (name,))))
+    words, ptx = through_nvrtc(device_text(*TOGETHER.get(name, (name,))))
     assert words == ""
     assert ptx.count(".entry") > 1
     assert not INEXACT.search(ptx)

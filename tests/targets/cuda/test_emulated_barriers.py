@@ -41,7 +41,7 @@ def without(stmt: Stmt, barrier: int) -> Stmt:
 def in_text(name: str, number: int, variant: str) -> Iterator[int]:
     """The numbers of a variant's barriers in the device text."""
     symbol = f"ts_{name}_{suffix(subject(name, number).dtypes)}_{variant}_launch"
-    for function in sources(name)[0].split("template <typename index_t>")[1:]:
+    for function in sources(name, number)[0].split("template <typename index_t>")[1:]:
         if re.match(rf"\s*TS_DEVICE void {symbol}", function):
             yield from (int(n) for n in re.findall(r"ts_barrier\((\d+)\)", function))
 

@@ -93,7 +93,7 @@ class Host:
 
 def host(name: str, folder: Path) -> Host:
     source = folder / f"{name}.c"
-    source.write_text(sources(name)[1])
+    source.write_text(sources(name, 0)[1])
     strict = ("-O1", "-Wall", "-Wextra", "-Werror", *(f"-I{include}" for include in HEADERS))
     command = compiler_command((*strict, "-shared", str(source), "-o", str(folder / "host.so")))
     subprocess.run(command, check=True)

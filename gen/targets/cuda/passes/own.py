@@ -13,7 +13,7 @@ from math import prod
 from ....ir.launch import launches
 from ....ir.nodes import Allocate, Buffer, Kernel, Loop, Scope, Stmt
 from ....ir.walk import accessed, loads, map_nested, nested, replace_stmt
-from ....poly.queries.extents import footprint, of_one_thread
+from ....poly.queries.extents import Temporaries
 
 _MOST = 16
 
@@ -37,12 +37,12 @@ def _outside(stmt: Stmt) -> tuple[Buffer, ...]:
 
 def _in_launch(kernel: Kernel, buffer: Buffer, launch: Loop) -> Kernel:
     """With the buffer as each thread's own; as it was where threads share it, or use much of it."""
-    if not of_one_thread(kernel, buffer.name):
+    if not Temporaries(kernel).of_one_thread(buffer.name):
         return kernel
     local = replace(buffer, scope=Scope.LOCAL)
     body = replace_stmt(kernel.body, launch, _innermost(launch, local))
     new = replace(kernel, body=_without(body, buffer))
-    found = footprint(new, buffer.name)
+    found = Temporaries(new).footprint(buffer.name)
     sizes = [found and found.extent(axis) for axis, _ in enumerate(buffer.shape)]
     few = all(sizes) and prod(size.size for size in sizes if size) <= _MOST
     return new if few else kernel

@@ -13,7 +13,7 @@ from ....ir.launch import launches
 from ....ir.nodes import Allocate, Buffer, Kernel, Loop, Node, Scope
 from ....ir.text.print_expr import expr_to_text
 from ....ir.walk import map_children, statements
-from ....poly.queries.extents import footprint
+from ....poly.queries.extents import Temporaries
 from ..architectures import LOCAL_BYTES, SHARED_BYTES
 
 _SIZES = (64, 128)
@@ -83,7 +83,7 @@ def _require_constant(buffer: Buffer, kernel: Kernel) -> None:
 
 def _growth(buffer: Buffer, axis: int, kernel: Kernel) -> str:
     """How what is used along an axis grows with the sizes, where isl can say that it does."""
-    found = footprint(kernel, buffer.name)
+    found = Temporaries(kernel).footprint(buffer.name)
     few, many = (found and found.longest(axis, size) for size in _SIZES)
     if few is None or many is None or few == many:
         return ""
