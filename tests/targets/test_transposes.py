@@ -89,20 +89,70 @@ def test_rows_stored_in_a_loop(level: Level, vectors: int) -> None:
 
 
 AGAIN = ROWS.replace("t.", "s.").replace('"t"', '"s"')
+FEWER = AGAIN.replace("where=", "where=s.l < 2 and ")
+TWICE = indent("for t.b in range(2):\n" + indent(dedent(ROWS), "    "), 16 * " ")
+STORED_AGAIN = {
+    "twice": ROWS + FEWER,
+    "in two loops": (ROWS + FEWER).replace("unrolled", "range"),
+    "again and again": TWICE,
+}
+
+
+@pytest.mark.parametrize("how", STORED_AGAIN)
+def test_lanes_that_a_store_leaves_out_keep_what_an_earlier_one_stored(
+    level: Level, how: str
+) -> None:
+    width = Processor(level).lanes(DType.FLOAT32)
+    body = STORED_AGAIN[how] + COLUMNS
+    check(transposed(width, "float32", body), level, "float32", turned=True)
+
+
+SUMS = """\
+def sums(m, n, x: {dtype}[m, n], y: Out[{dtype}[m]]):
+    for y.i in range((m + {last})//{w}):
+        with allocate(t={dtype}[{w}, {w}] @ register):
+            for t.j in range((n + {last})//{w}):
+                for t.a in {rows}({w}):
+                    for t.l in vectorized({w}):
+                        with block("t", a=spatial(y.i*{w} + t.a, m), j=reduction(t.j),
+                                   l=spatial(t.l), where=y.i*{w} + t.a < m
+                                   and t.j*{w} + t.l < n, initialises=True):
+                            t[a % {w}, l] = combine.{combiner}(t[a % {w}, l], x[a, j*{w} + l])
+            for y.r in unrolled({w}):
+                for y.l in vectorized({w}):
+                    with block("y", i=spatial(y.i*{w} + y.l, m), r=reduction(y.r),
+                               where=y.i*{w} + y.l < m, initialises=True):
+                        y[i] = combine.{combiner}(y[i], t[i % {w}, r])
+"""
+
+
+@pytest.mark.parametrize("rows", ["unrolled", "range"])
+@pytest.mark.parametrize("combiner", ["sum", "max"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64"])
+def test_rows_are_added_to_before_columns_are_wanted(
+    level: Level, dtype: str, combiner: str, rows: str
+) -> None:
+    """Partial results of as many rows as a vector has lanes are joined for all of these at once."""
+    lanes = Processor(level).lanes(DType(dtype))
+    given = {"dtype": dtype, "w": lanes, "last": lanes - 1, "rows": rows, "combiner": combiner}
+    kernel = compiled(SUMS.format(**given), level)
+    assert "ts_transpose_" in kernel.source.split("ts_math.h")[1]
+    rng = np.random.default_rng(0)
+    for m in (0, 1, lanes - 1, lanes, 2 * lanes + 1):
+        for n in (1, lanes - 1, lanes, lanes + 1, 3 * lanes):
+            x = rng.integers(-99, 99, (m, n)).astype(dtype)
+            y = np.full(m + 1, 7, dtype)
+            kernel({"x": x, "y": y[:m]})
+            expected = {"sum": np.sum, "max": np.max}[combiner](x, axis=1)
+            np.testing.assert_array_equal(y, [*expected, 7])
+
+
 ROW, COLUMN = PLAIN["store"], PLAIN["load"]
 REFUSED = {
     "not square": {"shape": "{w}, 2*{w}"},
-    "rows stored twice": {"body": ROWS + AGAIN.replace("where=", "where=s.l < 2 and ") + COLUMNS},
     "rows stored after columns were loaded": {"body": ROWS + COLUMNS + AGAIN},
     "rows loaded too": {"load": f"{COLUMN} + ({ROW} - {ROW})"},
     "elements loaded too": {"load": f"{COLUMN} + (t[0, 0] - t[0, 0])"},
-    "rows stored in two loops": {
-        "body": (ROWS + AGAIN.replace("where=", "where=s.l < 2 and ")).replace("unrolled", "range")
-        + COLUMNS
-    },
-    "rows stored again and again": {
-        "body": indent("for t.b in range(2):\n" + indent(dedent(ROWS), "    "), 16 * " ") + COLUMNS
-    },
 }
 
 

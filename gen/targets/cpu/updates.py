@@ -60,7 +60,7 @@ def vector(block: ir.Block, dtypes: tuple[DType, ...], code: Vectors) -> list[st
             lines = [line for t, dtype, parts in stores for line in store(t, dtype, parts, code)]
             return ["{", *indented(before + lines), "}"]
         case ir.Update(ir.Combiner() as combiner, (target,), (value,)):
-            old = code.load(target.buffer, target.indices, dtypes[0])
+            old = code.load(target.buffer, target.indices, dtypes[0], stores=True)
             return store(target, dtypes[0], _combine(combiner, old, value, code), code)
         case _:
             raise AssertionError(f"{body} has one target")
@@ -275,4 +275,4 @@ def _pairs(body: ir.Update, dtypes: tuple[DType, ...], code: Vectors, in_order: 
 
 def _old(body: ir.Update, position: int, dtype: DType, code: Vectors) -> Parts:
     target = body.targets[position]
-    return code.load(target.buffer, target.indices, dtype)
+    return code.load(target.buffer, target.indices, dtype, stores=True)

@@ -252,13 +252,16 @@ class Vectors:
 
     # ------------------------------------------------------------ memory
 
-    def load(self, buffer: str, indices: tuple[ir.Expr, ...], dtype: DType) -> Parts:
+    def load(
+        self, buffer: str, indices: tuple[ir.Expr, ...], dtype: DType, *, stores: bool = False
+    ) -> Parts:
+        """stores: what an update finds where it stores."""
         if kept := self.before.kept.get(ir.Destination(buffer, indices)):
             return kept
         view = self.views[buffer]
         if isinstance(view, Registers):
             count = self.shape.parts(dtype.lane_bits)
-            number = register_number(view, indices, self.lane)
+            number = register_number(view, indices, self.lane, stores=stores)
             if number is not None:
                 return vectors(view, number, count, self.scalars)
             return shifts.read(view, indices, self.lane, suffix(dtype), count)

@@ -5,12 +5,12 @@ vectors that hold it, where all its accesses are of whole vectors at constant pl
 by constants too, or reads of one constant element; else it is a local array of its own type, whose
 elements a C compiler keeps in registers where it can.
 
-A square tile of lanes x lanes that is written row by row, and then read column by column, is held
-too: it is transposed in its registers between the last write and the first read.
+A square tile of lanes x lanes that is written or added to row by row, and then read column by
+column, is held too: it is transposed in its registers between the last write and the first read.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never, final
 
 from ....ir import nodes as ir
@@ -70,10 +70,11 @@ def _turned(
     name: str, buffer: ir.Buffer, body: ir.Stmt, native: int, dtypes: Mapping[str, DType]
 ) -> Registers | None:
     """The buffer as vectors that are transposed once, if it is a tile for that: square, its side a
-    multiple of the native lanes, of which each row is stored once and whole, and then only whole
+    multiple of the native lanes, whose rows alone are stored or updated, and then only whole
     columns are loaded; or the other way about.
 
-    A lane that a guard leaves out of a store holds anything: no other store has written it.
+    Where each row is stored once, a lane that a guard leaves out holds anything: no other store has
+    written it.
     """
     side, *others = (constant(extent) or 0 for extent in buffer.shape)
     if others != [side] or side % native or not isinstance(body, ir.Seq):
@@ -81,7 +82,7 @@ def _turned(
     if buffer.dtype not in WORDS or buffer.dtype.is_complex:
         return None
     parts = [(s, tuple(_accesses(s, buffer.name, dtypes, "", 0))) for s in body.body]
-    first = next((k for k, (_, part) in enumerate(parts) if any(a.reads for a in part)), 0)
+    first = next((k for k, (_, part) in enumerate(parts) if not all(a.writes for a in part)), 0)
     stores = [a for _, part in parts[:first] for a in part]
     loaded = [a for _, part in parts[first:] for a in part]
     if any(a.writes for a in loaded) or any(a.lanes != side for a in (*stores, *loaded)):
@@ -91,8 +92,8 @@ def _turned(
         view = Registers(name, buffer, native, False, Turn(first, columns, side // native))
         to = [register_number(view, a.indices, a.lane, stores=True) for a in stores]
         at = [register_number(view, a.indices, a.lane) for a in loaded]
-        if None not in (*to, *at) and _once([n for n in to if n], walked):
-            return view
+        if None not in (*to, *at):
+            return replace(view, blend=not _once([n for n in to if n], walked))
     return None
 
 
