@@ -1,5 +1,6 @@
 """Element types of several widths in one kernel, beside NumPy: plain, and in parallel vectors."""
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -217,3 +218,37 @@ def values(dtype: DType, n: int) -> Array:
         x[::3] = 3
         return x
     return RNG.integers(0, 60, n).astype(dtype.value) + np.asarray(0.25, dtype.value)
+
+
+def there_and_back(width: int) -> str:
+    """Floats cast to each integer and back, in vectors (`y`) and one by one (`z`)."""
+    pairs = [(f, i) for f in ("float32", "float64") for i in NUMBERS if i.is_integer]
+    results = {f"{y}_{f}_{i.value}": (f, i.value) for f, i in pairs for y in "yz"}
+    arrays = [*(f"x_{f}: {f}[n]" for f in ("float32", "float64"))]
+    outs = [f"{name}: Out[{f}[n]]" for name, (f, _) in results.items()]
+    lines = [f"def casts(n, {', '.join(arrays + outs)}):"]
+    for name, (f, i) in results.items():
+        kind = "vectorized" if name.startswith("y") else "range"
+        lines += [
+            f"    for {name}.c in range((n + {width - 1})//{width}):",
+            f"        for {name}.l in {kind}({width}):",
+            f'            with block("{name}", j=spatial({name}.c*{width} + {name}.l, n),',
+            f"                       where={name}.c*{width} + {name}.l < n):",
+            f"                {name}[j] = {f}({i}(x_{f}[j]))",
+        ]
+    return "\n".join([*lines, ""])
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_an_integer_s_zero_has_no_sign(level: Level, wide: bool) -> None:
+    """gcc takes a cast there and back for a float that is rounded, where nothing traps."""
+    width = Processor(level).lanes(DType.INT16 if wide else DType.FLOAT32)
+    source = there_and_back(width)
+    kernel = compiled(source, level)
+    x = np.resize([-0.5, -0.0, 0.5, 1.5, 0.0, -0.25, 3.75], 2 * width + 3)
+    names = re.findall(r"([yz]_float\d\d_u?int\d+):", source)
+    made = {name: np.full(len(x), 5, name.split("_")[1]) for name in names}
+    kernel({"x_float32": x.astype("f"), "x_float64": x, **made})
+    for name, result in made.items():
+        np.testing.assert_array_equal(result, np.trunc(x) + 0.0, name)
+        assert not np.signbit(result).any(), name

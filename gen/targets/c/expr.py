@@ -223,6 +223,9 @@ class Scalars:
         if dtype.is_complex:
             re = f"({c_type(dtype.real)}){self.value(operand)}"
             return f"ts_complex_{suffix(dtype.real)}_s({re}, {literal(0, dtype.real)})"
+        if old.is_float and dtype.is_integer:
+            text = unwrapped(self.value(operand))
+            return f"ts_convert_{suffix(dtype)}_{suffix(old)}_s({text})"
         return f"({c_type(dtype)}){self.value(operand)}"
 
 

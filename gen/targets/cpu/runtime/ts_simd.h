@@ -232,20 +232,42 @@ TS_UNSIGNED(TS_ABS)
 
 /* ---------------------------------------------------------------- conversions */
 
-/* X(U, C type, T, C type) of equal width */
-#define TS_EQUAL(X)                                                                          \
-    X(f32, float, i32, int32_t)                                                              \
-    X(f32, float, u32, uint32_t) X(f64, double, i64, int64_t) X(f64, double, u64, uint64_t)  \
-    X(i8, int8_t, u8, uint8_t) X(i16, int16_t, u16, uint16_t) X(i32, int32_t, u32, uint32_t) \
-    X(i64, int64_t, u64, uint64_t)
-#define TS_CONVERT(U, CU, T, CT)                                                                   \
-    TS_INLINE ts_##U ts_convert_##U##_##T(ts_##T v) { return __builtin_convertvector(v, ts_##U); } \
-    TS_INLINE ts_##T ts_convert_##T##_##U(ts_##U v) { return __builtin_convertvector(v, ts_##T); }
-TS_EQUAL(TS_CONVERT)
+/* As TS_HIDE in ts_scalar.h: gcc casts lane by lane where a level has no instruction for vectors. */
+#if !defined __GNUC__ || defined __clang__
+#define TS_HIDE_VECTOR(v) (void)0
+#elif defined TS_NEON
+#define TS_HIDE_VECTOR(v) __asm__("" : "+w"(v))
+#else
+#define TS_HIDE_VECTOR(v) __asm__("" : "+v"(v))
+#endif
+
+/* X(U, T) of equal width */
+#define TS_EQUAL_FLOATS(X) X(f32, i32) X(f32, u32) X(f64, i64) X(f64, u64)
+#define TS_EQUAL_INTEGERS(X) X(i8, u8) X(i16, u16) X(i32, u32) X(i64, u64)
+#define TS_CONVERT(U, T, hidden)                        \
+    TS_INLINE ts_##U ts_convert_##U##_##T(ts_##T v) {   \
+        ts_##U to = __builtin_convertvector(v, ts_##U); \
+        hidden;                                         \
+        return to;                                      \
+    }
+#define TS_CONVERT_BOTH(U, T) TS_CONVERT(U, T, (void)0) TS_CONVERT(T, U, (void)0)
+TS_EQUAL_INTEGERS(TS_CONVERT_BOTH)
+#undef TS_CONVERT_BOTH
+#define TS_CONVERT_BOTH(U, T) TS_CONVERT(U, T, (void)0) TS_CONVERT(T, U, TS_HIDE_VECTOR(to))
+TS_EQUAL_FLOATS(TS_CONVERT_BOTH)
+#undef TS_CONVERT_BOTH
 #undef TS_CONVERT
+#undef TS_EQUAL_FLOATS
+#undef TS_EQUAL_INTEGERS
 
 /* Widens h, half a vector: gcc 12 converts whole vectors in two halves, so by name where it can. */
 #define TS_WIDEN(U) __builtin_convertvector(h, ts_##U)
+#define TS_WIDEN_HIDDEN(U)           \
+    ({                               \
+        ts_##U to = TS_WIDEN(U);     \
+        TS_HIDE_VECTOR(to);          \
+        to;                          \
+    })
 #if defined TS_V3 || defined TS_V4
 #define TS_WIDEN_BY(U, name) (ts_##U)TS_MM(cvt##name)((ts_half_int)h)
 #define TS_WIDEN_FLOAT(U, name) TS_MM(cvt##name)(h)
@@ -264,8 +286,8 @@ TS_EQUAL(TS_CONVERT)
     X(f64, TS_LANES_64, f32, float, TS_WIDEN_FLOAT(f64, ps_pd))       \
     X(f64, TS_LANES_64, i32, int32_t, TS_WIDEN_BY(f64, epi32_pd))     \
     X(f64, TS_LANES_64, u32, uint32_t, TS_WIDEN(f64))                 \
-    X(i64, TS_LANES_64, f32, float, TS_WIDEN(i64))                    \
-    X(u64, TS_LANES_64, f32, float, TS_WIDEN(u64))                    \
+    X(i64, TS_LANES_64, f32, float, TS_WIDEN_HIDDEN(i64))             \
+    X(u64, TS_LANES_64, f32, float, TS_WIDEN_HIDDEN(u64))             \
     X(f32, TS_LANES_32, i16, int16_t, TS_WIDEN(f32))                  \
     X(f32, TS_LANES_32, u16, uint16_t, TS_WIDEN(f32))
 #define TS_INTEGER_PAIRS(X)                                           \
@@ -300,7 +322,10 @@ TS_PAIRS(TS_PAIR)
     TS_INLINE ts_##T ts_narrow_##T##_##U(ts_##U lo, ts_##U hi) {                            \
         ts_half_##U##_##T l = __builtin_convertvector(lo, ts_half_##U##_##T);               \
         ts_half_##U##_##T h = __builtin_convertvector(hi, ts_half_##U##_##T);               \
-        return __builtin_shufflevector(l, h, TS_SEQ(n, TS_SELF, 0), TS_SEQ(n, TS_SELF, n)); \
+        ts_##T to =                                                                         \
+            __builtin_shufflevector(l, h, TS_SEQ(n, TS_SELF, 0), TS_SEQ(n, TS_SELF, n));    \
+        TS_HIDE_VECTOR(to);                                                                 \
+        return to;                                                                          \
     }
 TS_FLOAT_PAIRS(TS_NARROW)
 #undef TS_NARROW
