@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from ..errors import TilesmithError
-from ..ir.algebra import conjunction, index
+from ..ir.algebra import conjunction, conjuncts, index
 from ..ir.index.linear import tidy
-from ..ir.nodes import Binary, BinaryOp, Loop, Var
+from ..ir.nodes import Binary, BinaryOp, Expr, Loop, Var
 from ..ir.rules.verify import verify
 from ..ir.text.print_expr import spec_text
 from ..ir.types import INDEX
@@ -29,6 +29,7 @@ from ..lower.index_limits import index_limits
 from ..lower.lower import lower
 from ..lower.variants import Plain, Plan, plans_of, suffix
 from ..poly.prove import prove
+from ..poly.queries.times import known
 from ..schedule import recipe as recipes
 from ..schedule.base import StepContext
 from ..schedule.rules.choose import Chosen, Rules, Works, choose, to_yaml
@@ -157,8 +158,17 @@ def _works(plain: Plain, target: Target) -> Works:
 
 
 def _written(chosen: Sequence[Chosen], plain: Plain, target: Target) -> ByRules:
-    text = to_yaml(target.name, chosen)
-    return ByRules(text, of_text(text, plain.spec), tuple(chosen))
+    """Without variants for no sizes, such as rules write where two axes have one size."""
+    variants = of_text(to_yaml(target.name, chosen), plain.spec).variants
+    needed = [c for c, v in zip(chosen, variants, strict=True) if _ever_holds(v.when, plain)]
+    text = to_yaml(target.name, needed)
+    return ByRules(text, of_text(text, plain.spec), tuple(needed))
+
+
+def _ever_holds(when: Expr | None, plain: Plain) -> bool:
+    """Whether a condition holds for any sizes and scalars, as far as isl can say it."""
+    given = (*plain.under(None).assumptions, *(conjuncts(when) if when else ()))
+    return not known(_names(plain.spec), given).is_empty()
 
 
 def of_text(text: str, spec: KernelSpec) -> Recipe:

@@ -20,7 +20,7 @@ from gen.targets.cpu.target import Cpu
 from gen.targets.recipes import Written, by_rules, recipe_of
 from gen.targets.target import Target
 
-from .support import spec
+from .support import ruled, spec
 
 LEVELS = tuple(Cpu(level) for level in Level)
 V2, V3 = Cpu.at("v2"), Cpu.at("v3")
@@ -28,6 +28,13 @@ V2, V3 = Cpu.at("v2"), Cpu.at("v3")
 MIXED = spec("x: T[m]; y: T[m] out", "y[i] = x[i] + x[i]", dtypes="float32, int32, float64, int64")
 TURNED = spec("x: T[m, n]; y: T[n, m] out", "y[j, i] = x[i, j]")
 """On v3 its tiles are as wide as a line, of which vectors of v2 hold too little."""
+SQUARE = spec(
+    "a: T[n, m]; b: T[n, m]; y: T[m] out",
+    "c[i, j] = sum(a[k, i] * b[k, j] for k in n)\n"
+    "t[i] = sum(c[i, j] for j in m)\n"
+    "y[i] = sum((c[i, j] - t[i]) ** 2 for j in m)",
+)
+"""There are variants for short rows of c, and for long ones of t, which are as long."""
 
 
 def asked_in(rules: Rules) -> tuple[Rules, list[object]]:
@@ -58,6 +65,13 @@ def test_they_choose_anew_where_that_does_not_serve() -> None:
     assert on_v3 and on_v2
     assert "$square" in on_v3.text
     assert "$square" not in on_v2.text
+
+
+def test_there_are_no_variants_for_no_sizes() -> None:
+    recipe = ruled(SQUARE, V3).text
+    assert "- when: m >= 65536 and m >= 192\n" in recipe
+    assert "- when: m >= 48 and m <= 64\n" in recipe
+    assert "m >= 65536 and m >= 48 and m <= 64" not in recipe
 
 
 @pytest.mark.parametrize("kernel", [MIXED, TURNED], ids=["usual", "anew"])
