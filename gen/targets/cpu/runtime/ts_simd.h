@@ -241,33 +241,40 @@ TS_UNSIGNED(TS_ABS)
 #define TS_HIDE_VECTOR(v) __asm__("" : "+v"(v))
 #endif
 
-/* X(U, T) of equal width */
-#define TS_EQUAL_FLOATS(X) X(f32, i32) X(f32, u32) X(f64, i64) X(f64, u64)
-#define TS_EQUAL_INTEGERS(X) X(i8, u8) X(i16, u16) X(i32, u32) X(i64, u64)
+/* X(U, C type, T, C type) of equal width */
+#define TS_EQUAL_FLOATS(X)                                  \
+    X(f32, float, i32, int32_t) X(f32, float, u32, uint32_t) \
+    X(f64, double, i64, int64_t) X(f64, double, u64, uint64_t)
+#define TS_EQUAL_INTEGERS(X)                                                                 \
+    X(i8, int8_t, u8, uint8_t) X(i16, int16_t, u16, uint16_t) X(i32, int32_t, u32, uint32_t) \
+    X(i64, int64_t, u64, uint64_t)
+#define TS_EQUAL(X) TS_EQUAL_FLOATS(X) TS_EQUAL_INTEGERS(X)
 #define TS_CONVERT(U, T, hidden)                        \
     TS_INLINE ts_##U ts_convert_##U##_##T(ts_##T v) {   \
         ts_##U to = __builtin_convertvector(v, ts_##U); \
         hidden;                                         \
         return to;                                      \
     }
-#define TS_CONVERT_BOTH(U, T) TS_CONVERT(U, T, (void)0) TS_CONVERT(T, U, (void)0)
+#define TS_CONVERT_BOTH(U, CU, T, CT) TS_CONVERT(U, T, (void)0) TS_CONVERT(T, U, (void)0)
 TS_EQUAL_INTEGERS(TS_CONVERT_BOTH)
 #undef TS_CONVERT_BOTH
-#define TS_CONVERT_BOTH(U, T) TS_CONVERT(U, T, (void)0) TS_CONVERT(T, U, TS_HIDE_VECTOR(to))
+#define TS_CONVERT_BOTH(U, CU, T, CT) TS_CONVERT(U, T, (void)0) TS_CONVERT(T, U, TS_HIDE_VECTOR(to))
 TS_EQUAL_FLOATS(TS_CONVERT_BOTH)
 #undef TS_CONVERT_BOTH
 #undef TS_CONVERT
-#undef TS_EQUAL_FLOATS
-#undef TS_EQUAL_INTEGERS
+
+TS_INLINE ts_i64 ts_hidden_i64(ts_i64 v) {
+    TS_HIDE_VECTOR(v);
+    return v;
+}
+TS_INLINE ts_u64 ts_hidden_u64(ts_u64 v) {
+    TS_HIDE_VECTOR(v);
+    return v;
+}
 
 /* Widens h, half a vector: gcc 12 converts whole vectors in two halves, so by name where it can. */
 #define TS_WIDEN(U) __builtin_convertvector(h, ts_##U)
-#define TS_WIDEN_HIDDEN(U)           \
-    ({                               \
-        ts_##U to = TS_WIDEN(U);     \
-        TS_HIDE_VECTOR(to);          \
-        to;                          \
-    })
+#define TS_WIDEN_HIDDEN(U) ts_hidden_##U(TS_WIDEN(U))
 #if defined TS_V3 || defined TS_V4
 #define TS_WIDEN_BY(U, name) (ts_##U)TS_MM(cvt##name)((ts_half_int)h)
 #define TS_WIDEN_FLOAT(U, name) TS_MM(cvt##name)(h)
