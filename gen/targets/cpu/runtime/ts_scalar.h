@@ -39,24 +39,24 @@ TS_FLOATS(TS_SCALAR_FLOATS)
 /* Where nothing traps, gcc takes a float that is cast to an integer and back for one that is rounded:
    of -0.5 it makes -0.0, but the integer is 0. So it must not see both casts. */
 #if defined __GNUC__ && !defined __clang__ && !defined __CUDACC__
-#define TS_HIDE(x) __asm__("" : "+r"(x))
+#define TS_OPAQUE_INTEGER(x) __asm__("" : "+r"(x))
 #else
-#define TS_HIDE(x) (void)0
+#define TS_OPAQUE_INTEGER(x) (void)0
 #endif
 #define TS_SCALAR_CASTS(T, C, B, U, CU)               \
     TS_INLINE C ts_convert_##T##_f32_s(float x) {     \
         C i = (C)x;                                   \
-        TS_HIDE(i);                                   \
+        TS_OPAQUE_INTEGER(i);                                   \
         return i;                                     \
     }                                                 \
     TS_INLINE C ts_convert_##T##_f64_s(double x) {    \
         C i = (C)x;                                   \
-        TS_HIDE(i);                                   \
+        TS_OPAQUE_INTEGER(i);                                   \
         return i;                                     \
     }
 TS_INTEGERS(TS_SCALAR_CASTS)
 #undef TS_SCALAR_CASTS
-#undef TS_HIDE
+#undef TS_OPAQUE_INTEGER
 
 #ifdef TS_CUDA /* where fma is one operation, and the C library's functions are the GPU's */
 TS_INLINE float ts_abs_f32_s(float a) { return fabsf(a); }

@@ -232,13 +232,13 @@ TS_UNSIGNED(TS_ABS)
 
 /* ---------------------------------------------------------------- conversions */
 
-/* As TS_HIDE in ts_scalar.h: gcc casts lane by lane where a level has no instruction for vectors. */
+/* As TS_OPAQUE_INTEGER in ts_scalar.h: gcc casts lane by lane where a level has no instruction for vectors. */
 #if !defined __GNUC__ || defined __clang__
-#define TS_HIDE_VECTOR(v) (void)0
+#define TS_OPAQUE_VECTOR(v) (void)0
 #elif defined TS_NEON
-#define TS_HIDE_VECTOR(v) __asm__("" : "+w"(v))
+#define TS_OPAQUE_VECTOR(v) __asm__("" : "+w"(v))
 #else
-#define TS_HIDE_VECTOR(v) __asm__("" : "+v"(v))
+#define TS_OPAQUE_VECTOR(v) __asm__("" : "+v"(v))
 #endif
 
 /* X(U, C type, T, C type) of equal width */
@@ -249,32 +249,32 @@ TS_UNSIGNED(TS_ABS)
     X(i8, int8_t, u8, uint8_t) X(i16, int16_t, u16, uint16_t) X(i32, int32_t, u32, uint32_t) \
     X(i64, int64_t, u64, uint64_t)
 #define TS_EQUAL(X) TS_EQUAL_FLOATS(X) TS_EQUAL_INTEGERS(X)
-#define TS_CONVERT(U, T, hidden)                        \
+#define TS_CONVERT(U, T, opaque)                        \
     TS_INLINE ts_##U ts_convert_##U##_##T(ts_##T v) {   \
         ts_##U to = __builtin_convertvector(v, ts_##U); \
-        hidden;                                         \
+        opaque;                                         \
         return to;                                      \
     }
 #define TS_CONVERT_BOTH(U, CU, T, CT) TS_CONVERT(U, T, (void)0) TS_CONVERT(T, U, (void)0)
 TS_EQUAL_INTEGERS(TS_CONVERT_BOTH)
 #undef TS_CONVERT_BOTH
-#define TS_CONVERT_BOTH(U, CU, T, CT) TS_CONVERT(U, T, (void)0) TS_CONVERT(T, U, TS_HIDE_VECTOR(to))
+#define TS_CONVERT_BOTH(U, CU, T, CT) TS_CONVERT(U, T, (void)0) TS_CONVERT(T, U, TS_OPAQUE_VECTOR(to))
 TS_EQUAL_FLOATS(TS_CONVERT_BOTH)
 #undef TS_CONVERT_BOTH
 #undef TS_CONVERT
 
-TS_INLINE ts_i64 ts_hidden_i64(ts_i64 v) {
-    TS_HIDE_VECTOR(v);
+TS_INLINE ts_i64 ts_opaque_i64(ts_i64 v) {
+    TS_OPAQUE_VECTOR(v);
     return v;
 }
-TS_INLINE ts_u64 ts_hidden_u64(ts_u64 v) {
-    TS_HIDE_VECTOR(v);
+TS_INLINE ts_u64 ts_opaque_u64(ts_u64 v) {
+    TS_OPAQUE_VECTOR(v);
     return v;
 }
 
 /* Widens h, half a vector: gcc 12 converts whole vectors in two halves, so by name where it can. */
 #define TS_WIDEN(U) __builtin_convertvector(h, ts_##U)
-#define TS_WIDEN_HIDDEN(U) ts_hidden_##U(TS_WIDEN(U))
+#define TS_WIDEN_OPAQUE(U) ts_opaque_##U(TS_WIDEN(U))
 #if defined TS_V3 || defined TS_V4
 #define TS_WIDEN_BY(U, name) (ts_##U)TS_MM(cvt##name)((ts_half_int)h)
 #define TS_WIDEN_FLOAT(U, name) TS_MM(cvt##name)(h)
@@ -293,8 +293,8 @@ TS_INLINE ts_u64 ts_hidden_u64(ts_u64 v) {
     X(f64, TS_LANES_64, f32, float, TS_WIDEN_FLOAT(f64, ps_pd))       \
     X(f64, TS_LANES_64, i32, int32_t, TS_WIDEN_BY(f64, epi32_pd))     \
     X(f64, TS_LANES_64, u32, uint32_t, TS_WIDEN(f64))                 \
-    X(i64, TS_LANES_64, f32, float, TS_WIDEN_HIDDEN(i64))             \
-    X(u64, TS_LANES_64, f32, float, TS_WIDEN_HIDDEN(u64))             \
+    X(i64, TS_LANES_64, f32, float, TS_WIDEN_OPAQUE(i64))             \
+    X(u64, TS_LANES_64, f32, float, TS_WIDEN_OPAQUE(u64))             \
     X(f32, TS_LANES_32, i16, int16_t, TS_WIDEN(f32))                  \
     X(f32, TS_LANES_32, u16, uint16_t, TS_WIDEN(f32))
 #define TS_INTEGER_PAIRS(X)                                           \
@@ -331,7 +331,7 @@ TS_PAIRS(TS_PAIR)
         ts_half_##U##_##T h = __builtin_convertvector(hi, ts_half_##U##_##T);               \
         ts_##T to =                                                                         \
             __builtin_shufflevector(l, h, TS_SEQ(n, TS_SELF, 0), TS_SEQ(n, TS_SELF, n));    \
-        TS_HIDE_VECTOR(to);                                                                 \
+        TS_OPAQUE_VECTOR(to);                                                                 \
         return to;                                                                          \
     }
 TS_FLOAT_PAIRS(TS_NARROW)
