@@ -73,7 +73,7 @@ def times(levels: int) -> list[float]:
     timed(plain, state, bench)
     recipes = yaml.parse(recipe(levels), "heat")
     assert isinstance(recipes, yaml.List)
-    steps = read(read_recipes(recipes, ())[0], "v3", {"lanes": 8, "line_bytes": 64})[0]
+    steps = read(read_recipes(recipes, ())[0], "v3", {"lanes": 8, "line_bytes": 64})[0].steps
     state = run(state, steps, StepContext(plain, timed, bench))[-1].state
     timed(plain, lower(state, Cpu(Level.V3).lowering), bench)
     return result

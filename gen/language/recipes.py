@@ -12,6 +12,7 @@ from typing import assert_never
 
 from ..errors import Span, SpecError
 from ..ir import nodes as ir
+from ..ir.walk import variables
 from . import yaml
 from .body.indices import condition_expr
 from .model import Param, Recipe, RecipeStep, RecipeVariant
@@ -56,8 +57,9 @@ def mentioned(recipes: Iterable[Recipe]) -> frozenset[str]:
 
 
 def used(variant: RecipeVariant) -> frozenset[str]:
-    """The parameters that a variant's steps use."""
-    texts = (text for step in variant.steps for text in _texts(step.args))
+    """The parameters that a variant uses, in its steps and its `when`."""
+    texts = [text for step in variant.steps for text in _texts(step.args)]
+    texts += variables(variant.when) if variant.when is not None else ()
     return frozenset(text[1:] for text in texts if text.startswith("$"))
 
 
@@ -121,10 +123,15 @@ def _value(node: yaml.Node) -> int | str:
 
 def _variant(node: yaml.Map, dims: tuple[str, ...]) -> RecipeVariant:
     entry = yaml.decode(node, VariantEntry, "the variant")
-    when: ir.Expr | None = None
-    if entry.when is not None:
-        when = condition_expr(grammar.expression(entry.when), frozenset(dims))
+    when = _condition(entry.when, dims) if entry.when is not None else None
     return RecipeVariant(when, tuple(_step(s) for s in entry.steps.items), entry.span)
+
+
+def _condition(scalar: yaml.Scalar, dims: tuple[str, ...]) -> ir.Expr:
+    """A condition over dims and parameters, which keep the `$` of their names."""
+    parameters = frozenset(grammar.PARAMETER.findall(scalar.text))
+    expr = grammar.expression(scalar, grammar.Words(parameters=parameters))
+    return condition_expr(expr, {*dims, *(f"${name}" for name in parameters)})
 
 
 def _step(node: yaml.Node) -> RecipeStep:

@@ -12,7 +12,7 @@ from .. import language as specs
 from ..errors import NoCode, Span
 from ..ir.nodes import Expr, Kernel
 from ..language import Dtypes
-from ..language.model import KernelSpec, Recipe, RecipeVariant
+from ..language.model import KernelSpec, Recipe
 from ..poly.certificate import Scheduled
 from ..poly.workbench import Workbench
 from ..schedule import recipe as recipes
@@ -101,7 +101,7 @@ class Plain:
         return self.made[when]
 
 
-def whens_of(variants: Iterable[Variant | RecipeVariant]) -> tuple[Expr, ...]:
+def whens_of(variants: Iterable[Variant | Plan]) -> tuple[Expr, ...]:
     """The conditions of those that have one."""
     return tuple(v.when for v in variants if v.when is not None)
 
@@ -112,10 +112,10 @@ def plans_of(recipe: Recipe | None, level: str, own: Mapping[str, int]) -> list[
     """
     if recipe is None:
         return [Plan("plain", None, (), None)]
-    steps = recipes.read(recipe, level, own)
+    variants = recipes.read(recipe, level, own)
     return [
-        Plan("plain" if v.when is None and not s else str(k), v.when, s, v.span)
-        for k, (v, s) in enumerate(zip(recipe.variants, steps, strict=True))
+        Plan("plain" if v.when is None and not v.steps else str(k), v.when, v.steps, text.span)
+        for k, (v, text) in enumerate(zip(variants, recipe.variants, strict=True))
     ]
 
 

@@ -6,10 +6,13 @@ their arguments, and the proved states that they lead through.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, fields, replace
-from typing import Any, assert_never
+from dataclasses import MISSING, dataclass, fields, replace
+from typing import Any, assert_never, final
 
 from ..errors import ScheduleError, Span, SpecError
+from ..ir.algebra import index
+from ..ir.nodes import Expr
+from ..ir.walk import substitute, variables
 from ..language import yaml
 from ..language.model import Param, Recipe, RecipeStep, RecipeVariant
 from ..language.recipes import read_recipes
@@ -17,6 +20,15 @@ from ..poly.certificate import Scheduled
 from .base import OF_ANY, Primitive, Step, StepContext, to_yaml, trace
 from .edit.tree import CannotApply, nearest
 from .registry import lookup
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ReadVariant:
+    """A variant with the parameters' values in it. when: where it may run; None: for all sizes."""
+
+    when: Expr | None
+    steps: tuple[Primitive, ...]
 
 
 def choose(recipes: Iterable[Recipe], target: str, level: str) -> Recipe | None:
@@ -27,12 +39,12 @@ def choose(recipes: Iterable[Recipe], target: str, level: str) -> Recipe | None:
     return by_target.get(f"{target}.{level}") or by_target.get(target)
 
 
-def read(recipe: Recipe, level: str, own: Mapping[str, int]) -> tuple[tuple[Primitive, ...], ...]:
-    """The steps of each variant of a recipe on one level.
+def read(recipe: Recipe, level: str, own: Mapping[str, int]) -> tuple[ReadVariant, ...]:
+    """The variants of a recipe on one level.
 
     own: the parameters that the target defines itself. Raises ScheduleError or SpecError, at the
     place in the file, for unknown primitives, arguments and parameters, and for parameters that
-    no step uses or that have no value on the level.
+    none uses or that have no value on the level.
     """
     used: set[str] = set()
     values = {p.name: _value(p, level) for p in recipe.params}
@@ -44,7 +56,7 @@ def read(recipe: Recipe, level: str, own: Mapping[str, int]) -> tuple[tuple[Prim
     result = tuple(_variant(v, environment, used, level) for v in recipe.variants)
     for param in recipe.params:
         if param.name not in used:
-            raise ScheduleError(f"no step uses the parameter '${param.name}'", param.span)
+            raise ScheduleError(f"nothing uses the parameter '${param.name}'", param.span)
     return result
 
 
@@ -55,7 +67,7 @@ def steps_of(text: str, own: Mapping[str, int] | None = None) -> tuple[Primitive
     lines = "".join(f"      {line}\n" for line in text.strip().splitlines())
     node = yaml.parse("- target: any\n  variants:\n  - steps:\n" + lines, "recipe.yaml")
     assert isinstance(node, yaml.List)
-    return read(read_recipes(node, ())[0], "any", own or {})[0]
+    return read(read_recipes(node, ())[0], "any", own or {})[0].steps
 
 
 def step_of(name: str, arguments: Mapping[str, object], own: Mapping[str, int]) -> Primitive:
@@ -92,8 +104,17 @@ def _scalar(value: object) -> yaml.Scalar:
 
 def _variant(
     variant: RecipeVariant, values: Mapping[str, int | str | None], used: set[str], level: str
-) -> tuple[Primitive, ...]:
-    return tuple(_primitive(step, values, used, level) for step in variant.steps)
+) -> ReadVariant:
+    steps = tuple(_primitive(step, values, used, level) for step in variant.steps)
+    if variant.when is None:
+        return ReadVariant(None, steps)
+    given: dict[str, Expr] = {}
+    for name in sorted(n for n in variables(variant.when) if n.startswith("$")):
+        value = _given(name, variant.span, values, used, level)
+        if not isinstance(value, int):
+            raise ScheduleError(f"the parameter '{name}' is no number", variant.span)
+        given[name] = index(value)
+    return ReadVariant(substitute(variant.when, given), steps)
 
 
 def _value(param: Param, level: str) -> int | str | None:
@@ -141,21 +162,27 @@ def _as_map(primitive: type[Primitive], step: RecipeStep) -> str:
     return f"write '- {step.primitive}: {{{', '.join(given)}}}'"
 
 
+def _given(
+    text: str, span: Span, values: Mapping[str, int | str | None], used: set[str], level: str
+) -> int | str:
+    """The value of the parameter that `$name` is. Raises ScheduleError."""
+    name = text[1:]
+    if name not in values:
+        raise ScheduleError(f"there is no parameter '{text}'", span, nearest(name, values))
+    value = values[name]
+    if value is None:
+        raise ScheduleError(f"the parameter '{text}' has no value on {level}", span)
+    used.add(name)
+    return value
+
+
 def _substitute(
     node: yaml.Node, values: Mapping[str, int | str | None], used: set[str], level: str
 ) -> yaml.Node:
     """The arguments with the parameters' values in place of `$name`."""
     match node:
         case yaml.Scalar(str() as text) if text.startswith("$"):
-            name = text[1:]
-            if name not in values:
-                raise ScheduleError(
-                    f"there is no parameter '{text}'", node.span, nearest(name, values)
-                )
-            value = values[name]
-            if value is None:
-                raise ScheduleError(f"the parameter '{text}' has no value on {level}", node.span)
-            used.add(name)
+            value = _given(text, node.span, values, used, level)
             return _small(replace(node, value=value, text=str(value)))
         case yaml.Scalar():
             return _small(node)

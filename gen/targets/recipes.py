@@ -19,7 +19,7 @@ from ..ir.nodes import Binary, BinaryOp, Expr, Loop, Var
 from ..ir.rules.verify import verify
 from ..ir.text.print_expr import spec_text
 from ..ir.types import INDEX
-from ..ir.walk import loops, substitute
+from ..ir.walk import loops, substitute, variables
 from ..language import choices, yaml
 from ..language.formulas import oracle
 from ..language.model import KernelSpec, Recipe
@@ -168,7 +168,8 @@ def _written(chosen: Sequence[Chosen], plain: Plain, target: Target) -> ByRules:
 def _ever_holds(when: Expr | None, plain: Plain) -> bool:
     """Whether a condition holds for any sizes and scalars, as far as isl can say it."""
     given = (*plain.under(None).assumptions, *(conjuncts(when) if when else ()))
-    return not known(_names(plain.spec), given).is_empty()
+    parameters = {name for each in given for name in variables(each) if name.startswith("$")}
+    return not known((*_names(plain.spec), *parameters), given).is_empty()
 
 
 def of_text(text: str, spec: KernelSpec) -> Recipe:

@@ -39,8 +39,8 @@ def start(text: str) -> Scheduled:
     return Scheduled(kernel, plain_flow(kernel))
 
 
-def recipe(text: str) -> Recipe:
-    return read_recipes(yaml.parse(text, "recipe.yaml"), ())[0]
+def recipe(text: str, *dims: str) -> Recipe:
+    return read_recipes(yaml.parse(text, "recipe.yaml"), dims)[0]
 
 
 def steps(text: str, lanes: int = 4) -> tuple[Primitive, ...]:

@@ -2,7 +2,9 @@ import pytest
 
 from gen.errors import ScheduleError, SpecError
 from gen.ir.text.parser import from_text
+from gen.ir.text.print_expr import spec_text
 from gen.ir.text.printer import to_text
+from gen.language.model import Recipe
 from gen.schedule.base import StepContext
 from gen.schedule.recipe import apply, choose, read, run
 from tests.conftest import Golden
@@ -22,19 +24,63 @@ TWO_LEVELS = """
 def test_parameters_by_level() -> None:
     (v4,) = read(recipe(TWO_LEVELS), "v4", {"lanes": 16})
     (v3,) = read(recipe(TWO_LEVELS), "v3", {"lanes": 8})
-    assert [str(p) for p in v4] == [
+    assert [str(p) for p in v4.steps] == [
         "split: {loop: y.j, factors: [null, 16]}",
         "vectorize: {loop: y.j_1, width: 16, accumulators: 4}",
     ]
-    assert str(v3[1]) == "vectorize: {loop: y.j_1, width: 8, accumulators: 2}"
+    assert str(v3.steps[1]) == "vectorize: {loop: y.j_1, width: 8, accumulators: 2}"
 
 
 def test_what_the_level_says_itself() -> None:
     given = (
         "- target: cpu\n  variants:\n  - steps:\n    - split: {loop: y.j, factors: [null, $line]}"
     )
-    ((step,),) = read(recipe(given), "v3", {"lanes": 8, "line": 16})
-    assert str(step) == "split: {loop: y.j, factors: [null, 16]}"
+    (variant,) = read(recipe(given), "v3", {"lanes": 8, "line": 16})
+    assert [str(step) for step in variant.steps] == ["split: {loop: y.j, factors: [null, 16]}"]
+
+
+CONDITION = """
+- target: cpu
+  params: {acc: 3, word: mask}
+  variants:
+  - when: WHEN
+    steps: [vectorize: {loop: y.j, width: $acc, tail: $word}]
+  - steps: []
+"""
+
+
+def condition(when: str) -> Recipe:
+    return recipe(CONDITION.replace("WHEN", when), "m", "n")
+
+
+def test_a_parameter_in_a_condition() -> None:
+    first, last = read(condition("n <= $acc * $lanes and m >= 8"), "v3", {"lanes": 8})
+    assert first.when is not None and last.when is None
+    assert spec_text(first.when) == "n <= 24 and m >= 8"
+
+
+@pytest.mark.parametrize(
+    ("when", "message"),
+    [
+        ("n <= $accs", "there is no parameter '$accs'"),
+        ("n <= $word", "the parameter '$word' is no number"),
+    ],
+)
+def test_a_parameter_refused_in_a_condition(when: str, message: str) -> None:
+    with pytest.raises(ScheduleError) as refusal:
+        read(condition(when), "v3", {"lanes": 8})
+    assert refusal.value.message == message
+    assert refusal.value.span is not None
+
+
+@pytest.mark.parametrize(
+    ("when", "column"), [("n <= 4 $acc", 18), ("n <= $acc * k", 23), ("n <= $", 16), ("$4 > n", 11)]
+)
+def test_a_condition_refused_at_its_column(when: str, column: int) -> None:
+    with pytest.raises(SpecError) as refusal:
+        condition(when)
+    assert refusal.value.span is not None
+    assert (refusal.value.span.line, refusal.value.span.column) == (5, column)
 
 
 def test_choose_prefers_the_level() -> None:
@@ -50,7 +96,7 @@ def test_choose_prefers_the_level() -> None:
     [
         ("acc: {v4: 4, v3: 2}", "the parameter '$acc' has no value on v2", 7),
         ("lanes: 4, acc: 1", "'$lanes' is the target's own: a parameter cannot be named so", 3),
-        ("acc: 1, more: 2", "no step uses the parameter '$more'", 3),
+        ("acc: 1, more: 2", "nothing uses the parameter '$more'", 3),
         ("act: 1", "there is no parameter '$acc'", 7),
     ],
 )
@@ -153,7 +199,7 @@ def test_softmax_step_by_step(golden: Golden) -> None:
     recipes, start = from_spec("softmax")
     chosen = choose(recipes, "cpu", "v3")
     assert chosen is not None
-    primitives, plain = read(chosen, "v3", {"lanes": 8})
+    primitives, plain = (variant.steps for variant in read(chosen, "v3", {"lanes": 8}))
     assert plain == ()
     context = StepContext(start.kernel)
     text, state = "# the plain schedule\n" + to_text(start.kernel), start

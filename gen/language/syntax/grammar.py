@@ -54,16 +54,24 @@ _COMPARE: dict[type[ast.cmpop], BinaryOp] = {
 class Words:
     """What the spec adds to the language. casts: names of types, which are functions too.
     reductions: those that it defines, with how many values each takes. functions: external ones,
-    with how many arguments. operands: names with a dot.
+    with how many arguments. operands: names with a dot. parameters: a recipe's, which have a `$`
+    before their names.
     """
 
     casts: frozenset[str] = frozenset()
     reductions: Mapping[str, int] = field(default_factory=dict)
     functions: Mapping[str, int] = field(default_factory=dict)
     operands: frozenset[str] = frozenset()
+    parameters: frozenset[str] = frozenset()
+
+    def named(self, name: str) -> str:
+        """A name as it was written: Python reads an underscore, with which none begins, for `$`."""
+        return f"${name[1:]}" if name[:1] == "_" and name[1:] in self.parameters else name
 
 
 NO_WORDS = Words()
+
+PARAMETER = re.compile(r"(?<![\w$])\$([A-Za-z]\w*)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +130,7 @@ def parse(scalar: yaml.Scalar, mode: str, words: Words = NO_WORDS) -> tuple[Posi
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", SyntaxWarning)  # of what is refused, or is plain
-            tree = ast.parse(text, mode=mode)
+            tree = ast.parse(PARAMETER.sub(r"_\1", text) if words.parameters else text, mode=mode)
     except SyntaxError as error:
         row = min(error.lineno or 1, len(lines)) - 1
         start = place.starts[row] + max(0, (error.offset or 1) - 1)
@@ -275,7 +283,7 @@ def _expr(node: ast.expr, place: Positions) -> ir.Expr:
         case ast.Constant(value):
             return literals.number(value, span)
         case ast.Name(name):
-            return ir.Name(name, span=span)
+            return ir.Name(place.words.named(name), span=span)
         case ast.Subscript(ast.Name(name), index):
             return ir.Element(name, _indices(index, place), span=span)
         case ast.Attribute(ast.Name(owner), part) if f"{owner}.{part}" in place.words.operands:

@@ -164,7 +164,7 @@ def _asked(
         try:
             drafts = _made(rule.apply(free, nest), block, draft.when)
             if works is not None:
-                _require_working(drafts, works)
+                drafts = _working_ones(drafts, works)
         except Declined as reason:
             declined.append((rule.name, str(reason)))
         except CannotApply as refusal:  # of what a rule asks of the tree
@@ -188,10 +188,14 @@ def _made(drafts: Iterable[Draft], block: str, when: tuple[str, ...]) -> Sequenc
     return found
 
 
-def _require_working(drafts: Sequence[Draft], works: Works) -> None:
-    for draft in drafts:
-        if reason := _refusal(draft, works):
-            raise Declined(reason)
+def _working_ones(drafts: Sequence[Draft], works: Works) -> Sequence[Draft]:
+    """Without variants that do not work: the last one is for their sizes, too. Raises Declined
+    where that does not.
+    """
+    *_, last = drafts
+    if reason := _refusal(last, works):
+        raise Declined(reason)
+    return [d for d in drafts if d is last or _refusal(d, works) is None]
 
 
 def _kept(before: Draft, drafts: Sequence[Draft]) -> Sequence[Draft]:

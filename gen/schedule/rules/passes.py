@@ -6,6 +6,7 @@ computed at the row, while it is in the caches. Passes that do not wait for each
 Processor: each pass in vectors, a reduction in several of them, so that none waits for the one
 before; float sums in blocks, and long ones in blocks of blocks, for their rounding; threads over
 rows. Where rows are reduced altogether, callers may have arrays of columns: `columns` has those.
+Short rows are taken several at a time: `parts.short_rows`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,6 +27,7 @@ from .parts.reduction import (
     long_if,
 )
 from .parts.region import Region, dependences, region_of
+from .parts.short_rows import across_rows
 
 AHEAD = 2  # rows: the next one is on its way when the processor has seen where this one lies
 
@@ -50,10 +52,11 @@ def processor(draft: Draft, nest: Nest) -> tuple[Draft, ...]:
     lines = {n.name: line_of(n) for n in nests if isinstance(n.block.body, Update)}
     beside = columns.of_callers(draft, nest)
     rows = _rows(draft.settled(*region.drawn), region, lines)
+    short = across_rows(draft, region, lines)
     if not beside:
-        return tuple(d.under(when) if when else d for when, d in rows)
+        return (*short, *(d.under(when) if when else d for when, d in rows))
     always = f"{draft.kernel.dims[0]} >= 0"
-    return (*(d.under(when or always) for when, d in rows), *beside)
+    return (*short, *(d.under(when or always) for when, d in rows), *beside)
 
 
 def _rows(

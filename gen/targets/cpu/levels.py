@@ -26,6 +26,9 @@ LEVELS = tuple(level.value for level in Level)
 LINE = 64
 """The bytes of a line of the caches."""
 
+MOST_ROWS = 16
+"""The rows that are written out at most, a vector of each in registers."""
+
 STRIP = 8192
 """The bytes of what is kept in the first-level cache beside what streams by."""
 
@@ -72,6 +75,11 @@ class Processor:
                 return 8, 2
             case _:
                 assert_never(self.level)
+
+    @property
+    def short_row(self) -> int:
+        """The bytes of a row of which several at once are reduced sooner: measured."""
+        return 128 if self.level is Level.V2 else 256
 
     @property
     def inner(self) -> tuple[int, int]:

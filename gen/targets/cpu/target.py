@@ -22,7 +22,7 @@ from ..target import CompiledFunction, joined
 from .assembly import assembly
 from .emit import source
 from .jit import compiler_command, native_level
-from .levels import LEVELS, LINE, STRIP, Level, Processor
+from .levels import LEVELS, LINE, MOST_ROWS, STRIP, Level, Processor
 from .passes.finishing import finishing
 
 
@@ -64,6 +64,7 @@ class Cpu:
             "lanes": lanes,
             "line": line,
             "line_bytes": LINE,
+            "short_row": self._short_row(lanes, dtypes),
             "accumulators": 2 if self.level is Level.V2 else 4,
             "square": line if line <= 2 * lanes else 0,
             "tile_rows": self.machine.tile[0],
@@ -76,6 +77,11 @@ class Cpu:
             "inner_rows": self.machine.inner[0],
             "inner_line": self.machine.inner[1],
         }
+
+    def _short_row(self, lanes: int, dtypes: Dtypes) -> int:
+        """0: rows as many as lanes are more than can be written out."""
+        most = max(dtype.computed.bytes for dtype in dtypes.values())
+        return self.machine.short_row // most if lanes <= MOST_ROWS else 0
 
     def width(self, dtypes: Dtypes) -> int:
         first: DType = next(iter(dtypes.values()))

@@ -2,8 +2,399 @@
 #include "ts_abi.h"
 #include "ts_simd.h"
 #include "ts_math.h"
+#include "ts_transpose.h"
 
-struct ts_max_float32_v3_0_y_i {
+struct ts_max_float32_v3_0_y_i0 {
+    int64_t n;
+    const float *x;
+    int64_t x_s0;
+    int64_t x_s1;
+    float *y;
+};
+
+static int ts_max_float32_v3_0_y_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_max_float32_v3_0_y_i0 *const self = env;
+    const int64_t n = self->n;
+    const float *const restrict x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    const int64_t x_s1 = self->x_s1;
+    float *const restrict y = self->y;
+    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
+        {
+            _Alignas(64) float y_max[8];
+            ts_f32 y_max_whole[1] = {{0}};
+            y_max_whole[0] = ts_set_f32((-__builtin_inff()));
+            for (int64_t y_max_j = 0; y_max_j < n; ++y_max_j) {
+                y_max_whole[0] = ts_max_f32(y_max_whole[0],
+                    ts_load_strided_f32(&x[x_s0 * (y_i0 * 8) + x_s1 * y_max_j], x_s0));
+            }
+            ts_store_f32(&y_max[0], y_max_whole[0]);
+            ts_store_f32(&y[y_i0 * 8], ts_load_f32(&y_max[0]));
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_max_float32_v3_0(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const float *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    const int64_t x_s1 = call->strides[1];
+    float *const restrict y = call->data[1];
+    {
+        const struct ts_max_float32_v3_0_y_i0 env = {n, x, x_s0, x_s1, y};
+        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, n * 4 + 7);
+        const int status =
+            ts_parallel(ts_max_float32_v3_0_y_i0, &env, 0, m / 8, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    for (int64_t y_i0 = m / 8, y_i0_end = (m + 7) / 8; y_i0 < y_i0_end; ++y_i0) {
+        {
+            _Alignas(64) float y_max[8];
+            ts_f32 y_max_whole[1] = {{0}};
+            {
+                const int64_t active = m - (y_i0 * 8);
+                if (active > 0) {
+                    y_max_whole[0] = ts_set_f32((-__builtin_inff()));
+                }
+            }
+            for (int64_t y_max_j = 0; y_max_j < n; ++y_max_j) {
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        y_max_whole[0] = ts_max_f32(y_max_whole[0],
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 8) + x_s1 * y_max_j], x_s0,
+                            active));
+                    }
+                }
+            }
+            {
+                const int64_t active = m - (y_i0 * 8);
+                if (active > 0) {
+                    ts_store_first_f32(&y_max[0], y_max_whole[0], active);
+                }
+            }
+            {
+                const int64_t active = m - (y_i0 * 8);
+                if (active > 0) {
+                    ts_store_first_f32(&y[y_i0 * 8], ts_load_first_f32(&y_max[0], active), active);
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static bool ts_max_float32_v3_0_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    return ((n <= 1) && (m >= 8));
+}
+
+struct ts_max_float32_v3_1_y_i0 {
+    int64_t n;
+    const float *x;
+    int64_t x_s0;
+    float *y;
+};
+
+TS_MANY_ROWS static int ts_max_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_max_float32_v3_1_y_i0 *const self = env;
+    const int64_t n = self->n;
+    const float *const restrict x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    float *const restrict y = self->y;
+    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
+        {
+            _Alignas(64) float y_max[8];
+            ts_f32 y_max_rows[8] = {{0}};
+            ts_f32 y_max_whole[1] = {{0}};
+            y_max_rows[0] = ts_set_f32((-__builtin_inff()));
+            y_max_rows[1] = ts_set_f32((-__builtin_inff()));
+            y_max_rows[2] = ts_set_f32((-__builtin_inff()));
+            y_max_rows[3] = ts_set_f32((-__builtin_inff()));
+            y_max_rows[4] = ts_set_f32((-__builtin_inff()));
+            y_max_rows[5] = ts_set_f32((-__builtin_inff()));
+            y_max_rows[6] = ts_set_f32((-__builtin_inff()));
+            y_max_rows[7] = ts_set_f32((-__builtin_inff()));
+            for (int64_t y_max_j0 = 0, y_max_j0_end = n / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
+                y_max_rows[0] = ts_max_f32(y_max_rows[0],
+                    ts_load_f32(&x[x_s0 * (y_i0 * 8) + y_max_j0 * 8]));
+                y_max_rows[1] = ts_max_f32(y_max_rows[1],
+                    ts_load_f32(&x[x_s0 * (y_i0 * 8 + 1) + y_max_j0 * 8]));
+                y_max_rows[2] = ts_max_f32(y_max_rows[2],
+                    ts_load_f32(&x[x_s0 * (y_i0 * 8 + 2) + y_max_j0 * 8]));
+                y_max_rows[3] = ts_max_f32(y_max_rows[3],
+                    ts_load_f32(&x[x_s0 * (y_i0 * 8 + 3) + y_max_j0 * 8]));
+                y_max_rows[4] = ts_max_f32(y_max_rows[4],
+                    ts_load_f32(&x[x_s0 * (y_i0 * 8 + 4) + y_max_j0 * 8]));
+                y_max_rows[5] = ts_max_f32(y_max_rows[5],
+                    ts_load_f32(&x[x_s0 * (y_i0 * 8 + 5) + y_max_j0 * 8]));
+                y_max_rows[6] = ts_max_f32(y_max_rows[6],
+                    ts_load_f32(&x[x_s0 * (y_i0 * 8 + 6) + y_max_j0 * 8]));
+                y_max_rows[7] = ts_max_f32(y_max_rows[7],
+                    ts_load_f32(&x[x_s0 * (y_i0 * 8 + 7) + y_max_j0 * 8]));
+            }
+            for (int64_t y_max_j0 = n / 8,
+                y_max_j0_end = (n + 7) / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
+                {
+                    const int64_t active = n - (y_max_j0 * 8);
+                    if (active > 0) {
+                        y_max_rows[0] = ts_select_f32(ts_first_m32(active),
+                            ts_max_f32(y_max_rows[0],
+                            ts_load_first_f32(&x[x_s0 * (y_i0 * 8) + y_max_j0 * 8], active)),
+                            y_max_rows[0]);
+                        y_max_rows[1] = ts_select_f32(ts_first_m32(active),
+                            ts_max_f32(y_max_rows[1],
+                            ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 1) + y_max_j0 * 8], active)),
+                            y_max_rows[1]);
+                        y_max_rows[2] = ts_select_f32(ts_first_m32(active),
+                            ts_max_f32(y_max_rows[2],
+                            ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 2) + y_max_j0 * 8], active)),
+                            y_max_rows[2]);
+                        y_max_rows[3] = ts_select_f32(ts_first_m32(active),
+                            ts_max_f32(y_max_rows[3],
+                            ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 3) + y_max_j0 * 8], active)),
+                            y_max_rows[3]);
+                        y_max_rows[4] = ts_select_f32(ts_first_m32(active),
+                            ts_max_f32(y_max_rows[4],
+                            ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 4) + y_max_j0 * 8], active)),
+                            y_max_rows[4]);
+                        y_max_rows[5] = ts_select_f32(ts_first_m32(active),
+                            ts_max_f32(y_max_rows[5],
+                            ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 5) + y_max_j0 * 8], active)),
+                            y_max_rows[5]);
+                        y_max_rows[6] = ts_select_f32(ts_first_m32(active),
+                            ts_max_f32(y_max_rows[6],
+                            ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 6) + y_max_j0 * 8], active)),
+                            y_max_rows[6]);
+                        y_max_rows[7] = ts_select_f32(ts_first_m32(active),
+                            ts_max_f32(y_max_rows[7],
+                            ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 7) + y_max_j0 * 8], active)),
+                            y_max_rows[7]);
+                    }
+                }
+            }
+            y_max_whole[0] = ts_set_f32((-__builtin_inff()));
+            ts_transpose_f32(y_max_rows);
+            y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[0]);
+            y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[1]);
+            y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[2]);
+            y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[3]);
+            y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[4]);
+            y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[5]);
+            y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[6]);
+            y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[7]);
+            ts_store_f32(&y_max[0], y_max_whole[0]);
+            ts_store_f32(&y[y_i0 * 8], ts_load_f32(&y_max[0]));
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_max_float32_v3_1(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const float *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    float *const restrict y = call->data[1];
+    {
+        const struct ts_max_float32_v3_1_y_i0 env = {n, x, x_s0, y};
+        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 7) / 8) * 47 + 31);
+        const int status =
+            ts_parallel(ts_max_float32_v3_1_y_i0, &env, 0, m / 8, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    for (int64_t y_i0 = m / 8, y_i0_end = (m + 7) / 8; y_i0 < y_i0_end; ++y_i0) {
+        {
+            _Alignas(64) float y_max[8];
+            ts_f32 y_max_rows[8] = {{0}};
+            ts_f32 y_max_whole[1] = {{0}};
+            for (int64_t y_max_rows_init_row = 0,
+                y_max_rows_init_row_end =
+                m - (y_i0 * 8); y_max_rows_init_row < y_max_rows_init_row_end; ++y_max_rows_init_row) {
+                y_max_rows[y_max_rows_init_row] = ts_set_f32((-__builtin_inff()));
+            }
+            for (int64_t y_max_j0 = 0, y_max_j0_end = n / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
+                if (y_i0 * 8 < m) {
+                    y_max_rows[0] = ts_max_f32(y_max_rows[0],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8) + y_max_j0 * 8]));
+                }
+                if (y_i0 * 8 + 1 < m) {
+                    y_max_rows[1] = ts_max_f32(y_max_rows[1],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 1) + y_max_j0 * 8]));
+                }
+                if (y_i0 * 8 + 2 < m) {
+                    y_max_rows[2] = ts_max_f32(y_max_rows[2],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 2) + y_max_j0 * 8]));
+                }
+                if (y_i0 * 8 + 3 < m) {
+                    y_max_rows[3] = ts_max_f32(y_max_rows[3],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 3) + y_max_j0 * 8]));
+                }
+                if (y_i0 * 8 + 4 < m) {
+                    y_max_rows[4] = ts_max_f32(y_max_rows[4],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 4) + y_max_j0 * 8]));
+                }
+                if (y_i0 * 8 + 5 < m) {
+                    y_max_rows[5] = ts_max_f32(y_max_rows[5],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 5) + y_max_j0 * 8]));
+                }
+                if (y_i0 * 8 + 6 < m) {
+                    y_max_rows[6] = ts_max_f32(y_max_rows[6],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 6) + y_max_j0 * 8]));
+                }
+                if (y_i0 * 8 + 7 < m) {
+                    y_max_rows[7] = ts_max_f32(y_max_rows[7],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 7) + y_max_j0 * 8]));
+                }
+            }
+            for (int64_t y_max_j0 = n / 8,
+                y_max_j0_end = (n + 7) / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
+                if (y_i0 * 8 < m) {
+                    {
+                        const int64_t active = n - (y_max_j0 * 8);
+                        if (active > 0) {
+                            y_max_rows[0] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(y_max_rows[0],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8) + y_max_j0 * 8], active)),
+                                y_max_rows[0]);
+                        }
+                    }
+                }
+                if (y_i0 * 8 + 1 < m) {
+                    {
+                        const int64_t active = n - (y_max_j0 * 8);
+                        if (active > 0) {
+                            y_max_rows[1] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(y_max_rows[1],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 1) + y_max_j0 * 8],
+                                active)), y_max_rows[1]);
+                        }
+                    }
+                }
+                if (y_i0 * 8 + 2 < m) {
+                    {
+                        const int64_t active = n - (y_max_j0 * 8);
+                        if (active > 0) {
+                            y_max_rows[2] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(y_max_rows[2],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 2) + y_max_j0 * 8],
+                                active)), y_max_rows[2]);
+                        }
+                    }
+                }
+                if (y_i0 * 8 + 3 < m) {
+                    {
+                        const int64_t active = n - (y_max_j0 * 8);
+                        if (active > 0) {
+                            y_max_rows[3] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(y_max_rows[3],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 3) + y_max_j0 * 8],
+                                active)), y_max_rows[3]);
+                        }
+                    }
+                }
+                if (y_i0 * 8 + 4 < m) {
+                    {
+                        const int64_t active = n - (y_max_j0 * 8);
+                        if (active > 0) {
+                            y_max_rows[4] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(y_max_rows[4],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 4) + y_max_j0 * 8],
+                                active)), y_max_rows[4]);
+                        }
+                    }
+                }
+                if (y_i0 * 8 + 5 < m) {
+                    {
+                        const int64_t active = n - (y_max_j0 * 8);
+                        if (active > 0) {
+                            y_max_rows[5] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(y_max_rows[5],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 5) + y_max_j0 * 8],
+                                active)), y_max_rows[5]);
+                        }
+                    }
+                }
+                if (y_i0 * 8 + 6 < m) {
+                    {
+                        const int64_t active = n - (y_max_j0 * 8);
+                        if (active > 0) {
+                            y_max_rows[6] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(y_max_rows[6],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 6) + y_max_j0 * 8],
+                                active)), y_max_rows[6]);
+                        }
+                    }
+                }
+                if (y_i0 * 8 + 7 < m) {
+                    {
+                        const int64_t active = n - (y_max_j0 * 8);
+                        if (active > 0) {
+                            y_max_rows[7] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(y_max_rows[7],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 7) + y_max_j0 * 8],
+                                active)), y_max_rows[7]);
+                        }
+                    }
+                }
+            }
+            {
+                const int64_t active = m - (y_i0 * 8);
+                if (active > 0) {
+                    y_max_whole[0] = ts_set_f32((-__builtin_inff()));
+                }
+            }
+            ts_transpose_f32(y_max_rows);
+            {
+                const int64_t active = m - (y_i0 * 8);
+                if (active > 0) {
+                    y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[0]);
+                    y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[1]);
+                    y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[2]);
+                    y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[3]);
+                    y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[4]);
+                    y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[5]);
+                    y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[6]);
+                    y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[7]);
+                }
+            }
+            {
+                const int64_t active = m - (y_i0 * 8);
+                if (active > 0) {
+                    ts_store_first_f32(&y_max[0], y_max_whole[0], active);
+                }
+            }
+            {
+                const int64_t active = m - (y_i0 * 8);
+                if (active > 0) {
+                    ts_store_first_f32(&y[y_i0 * 8], ts_load_first_f32(&y_max[0], active), active);
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static bool ts_max_float32_v3_1_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    return ((n <= 192) && (m >= 8));
+}
+
+struct ts_max_float32_v3_2_y_i {
     int64_t n;
     const float *x;
     int64_t x_s0;
@@ -11,9 +402,9 @@ struct ts_max_float32_v3_0_y_i {
     int64_t y_s0;
 };
 
-static int ts_max_float32_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
+static int ts_max_float32_v3_2_y_i(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_max_float32_v3_0_y_i *const self = env;
+    const struct ts_max_float32_v3_2_y_i *const self = env;
     const int64_t n = self->n;
     const float *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
@@ -89,7 +480,7 @@ static int ts_max_float32_v3_0_y_i(const void *env, int64_t lower, int64_t upper
     return TS_OK;
 }
 
-static int ts_max_float32_v3_0(const ts_call *call)
+static int ts_max_float32_v3_2(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -98,10 +489,10 @@ static int ts_max_float32_v3_0(const ts_call *call)
     float *const restrict y = call->data[1];
     const int64_t y_s0 = call->strides[2];
     {
-        const struct ts_max_float32_v3_0_y_i env = {n, x, x_s0, y, y_s0};
+        const struct ts_max_float32_v3_2_y_i env = {n, x, x_s0, y, y_s0};
         const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 19 + 15);
         const int status =
-            ts_parallel(ts_max_float32_v3_0_y_i, &env, 0, m, grain, call->threads);
+            ts_parallel(ts_max_float32_v3_2_y_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -109,13 +500,13 @@ static int ts_max_float32_v3_0(const ts_call *call)
     return TS_OK;
 }
 
-static bool ts_max_float32_v3_0_when(const ts_call *call)
+static bool ts_max_float32_v3_2_when(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     return (m >= 0);
 }
 
-struct ts_max_float32_v3_1_y_i0 {
+struct ts_max_float32_v3_3_y_i0 {
     int64_t m;
     int64_t n;
     const float *x;
@@ -124,9 +515,9 @@ struct ts_max_float32_v3_1_y_i0 {
     int64_t ahead;
 };
 
-static int ts_max_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_max_float32_v3_3_y_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_max_float32_v3_1_y_i0 *const self = env;
+    const struct ts_max_float32_v3_3_y_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const float *const restrict x = self->x;
@@ -230,7 +621,7 @@ static int ts_max_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t uppe
     return TS_OK;
 }
 
-static int ts_max_float32_v3_1(const ts_call *call)
+static int ts_max_float32_v3_3(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -240,14 +631,14 @@ static int ts_max_float32_v3_1(const ts_call *call)
     const double moved = 4.0 * (double)(m) * (double)(n) + 4.0 * (double)(m);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_max_float32_v3_1_y_i0 env = {m, n, x, x_s1, y, ahead};
+        const struct ts_max_float32_v3_3_y_i0 env = {m, n, x, x_s1, y, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 7) / 8)) * 11
             + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 8)) * (1 + (ts_min_i64_s(8, n)) * 8 + 4)
             + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * (1
             + (ts_min_i64_s(8, n)) * 8 + 4)));
         const int status =
-            ts_parallel(ts_max_float32_v3_1_y_i0, &env, 0, (m + 2047) / 2048, grain, call->threads);
+            ts_parallel(ts_max_float32_v3_3_y_i0, &env, 0, (m + 2047) / 2048, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -255,13 +646,309 @@ static int ts_max_float32_v3_1(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_max_float32_v3[2];
-const ts_variant ts_max_float32_v3[2] = {
-    {ts_max_float32_v3_0, ts_max_float32_v3_0_when, UINT64_C(2), "0"},
-    {ts_max_float32_v3_1, NULL, UINT64_C(5), "1"},
+extern const ts_variant ts_max_float32_v3[4];
+const ts_variant ts_max_float32_v3[4] = {
+    {ts_max_float32_v3_0, ts_max_float32_v3_0_when, UINT64_C(4), "0"},
+    {ts_max_float32_v3_1, ts_max_float32_v3_1_when, UINT64_C(6), "1"},
+    {ts_max_float32_v3_2, ts_max_float32_v3_2_when, UINT64_C(2), "2"},
+    {ts_max_float32_v3_3, NULL, UINT64_C(5), "3"},
 };
 
-struct ts_max_float64_v3_0_y_i {
+struct ts_max_float64_v3_0_y_i0 {
+    int64_t n;
+    const double *x;
+    int64_t x_s0;
+    int64_t x_s1;
+    double *y;
+};
+
+static int ts_max_float64_v3_0_y_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_max_float64_v3_0_y_i0 *const self = env;
+    const int64_t n = self->n;
+    const double *const restrict x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    const int64_t x_s1 = self->x_s1;
+    double *const restrict y = self->y;
+    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
+        {
+            _Alignas(64) double y_max[4];
+            ts_f64 y_max_whole[1] = {{0}};
+            y_max_whole[0] = ts_set_f64((-__builtin_inf()));
+            for (int64_t y_max_j = 0; y_max_j < n; ++y_max_j) {
+                y_max_whole[0] = ts_max_f64(y_max_whole[0],
+                    ts_load_strided_f64(&x[x_s0 * (y_i0 * 4) + x_s1 * y_max_j], x_s0));
+            }
+            ts_store_f64(&y_max[0], y_max_whole[0]);
+            ts_store_f64(&y[y_i0 * 4], ts_load_f64(&y_max[0]));
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_max_float64_v3_0(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const double *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    const int64_t x_s1 = call->strides[1];
+    double *const restrict y = call->data[1];
+    {
+        const struct ts_max_float64_v3_0_y_i0 env = {n, x, x_s0, x_s1, y};
+        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, n * 4 + 7);
+        const int status =
+            ts_parallel(ts_max_float64_v3_0_y_i0, &env, 0, m / 4, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    for (int64_t y_i0 = m / 4, y_i0_end = (m + 3) / 4; y_i0 < y_i0_end; ++y_i0) {
+        {
+            _Alignas(64) double y_max[4];
+            ts_f64 y_max_whole[1] = {{0}};
+            {
+                const int64_t active = m - (y_i0 * 4);
+                if (active > 0) {
+                    y_max_whole[0] = ts_set_f64((-__builtin_inf()));
+                }
+            }
+            for (int64_t y_max_j = 0; y_max_j < n; ++y_max_j) {
+                {
+                    const int64_t active = m - (y_i0 * 4);
+                    if (active > 0) {
+                        y_max_whole[0] = ts_max_f64(y_max_whole[0],
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4) + x_s1 * y_max_j], x_s0,
+                            active));
+                    }
+                }
+            }
+            {
+                const int64_t active = m - (y_i0 * 4);
+                if (active > 0) {
+                    ts_store_first_f64(&y_max[0], y_max_whole[0], active);
+                }
+            }
+            {
+                const int64_t active = m - (y_i0 * 4);
+                if (active > 0) {
+                    ts_store_first_f64(&y[y_i0 * 4], ts_load_first_f64(&y_max[0], active), active);
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static bool ts_max_float64_v3_0_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    return ((n <= 1) && (m >= 8));
+}
+
+struct ts_max_float64_v3_1_y_i0 {
+    int64_t n;
+    const double *x;
+    int64_t x_s0;
+    double *y;
+};
+
+TS_MANY_ROWS static int ts_max_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_max_float64_v3_1_y_i0 *const self = env;
+    const int64_t n = self->n;
+    const double *const restrict x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    double *const restrict y = self->y;
+    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
+        {
+            _Alignas(64) double y_max[4];
+            ts_f64 y_max_rows[4] = {{0}};
+            ts_f64 y_max_whole[1] = {{0}};
+            y_max_rows[0] = ts_set_f64((-__builtin_inf()));
+            y_max_rows[1] = ts_set_f64((-__builtin_inf()));
+            y_max_rows[2] = ts_set_f64((-__builtin_inf()));
+            y_max_rows[3] = ts_set_f64((-__builtin_inf()));
+            for (int64_t y_max_j0 = 0, y_max_j0_end = n / 4; y_max_j0 < y_max_j0_end; ++y_max_j0) {
+                y_max_rows[0] = ts_max_f64(y_max_rows[0],
+                    ts_load_f64(&x[x_s0 * (y_i0 * 4) + y_max_j0 * 4]));
+                y_max_rows[1] = ts_max_f64(y_max_rows[1],
+                    ts_load_f64(&x[x_s0 * (y_i0 * 4 + 1) + y_max_j0 * 4]));
+                y_max_rows[2] = ts_max_f64(y_max_rows[2],
+                    ts_load_f64(&x[x_s0 * (y_i0 * 4 + 2) + y_max_j0 * 4]));
+                y_max_rows[3] = ts_max_f64(y_max_rows[3],
+                    ts_load_f64(&x[x_s0 * (y_i0 * 4 + 3) + y_max_j0 * 4]));
+            }
+            for (int64_t y_max_j0 = n / 4,
+                y_max_j0_end = (n + 3) / 4; y_max_j0 < y_max_j0_end; ++y_max_j0) {
+                {
+                    const int64_t active = n - (y_max_j0 * 4);
+                    if (active > 0) {
+                        y_max_rows[0] = ts_select_f64(ts_first_m64(active),
+                            ts_max_f64(y_max_rows[0],
+                            ts_load_first_f64(&x[x_s0 * (y_i0 * 4) + y_max_j0 * 4], active)),
+                            y_max_rows[0]);
+                        y_max_rows[1] = ts_select_f64(ts_first_m64(active),
+                            ts_max_f64(y_max_rows[1],
+                            ts_load_first_f64(&x[x_s0 * (y_i0 * 4 + 1) + y_max_j0 * 4], active)),
+                            y_max_rows[1]);
+                        y_max_rows[2] = ts_select_f64(ts_first_m64(active),
+                            ts_max_f64(y_max_rows[2],
+                            ts_load_first_f64(&x[x_s0 * (y_i0 * 4 + 2) + y_max_j0 * 4], active)),
+                            y_max_rows[2]);
+                        y_max_rows[3] = ts_select_f64(ts_first_m64(active),
+                            ts_max_f64(y_max_rows[3],
+                            ts_load_first_f64(&x[x_s0 * (y_i0 * 4 + 3) + y_max_j0 * 4], active)),
+                            y_max_rows[3]);
+                    }
+                }
+            }
+            y_max_whole[0] = ts_set_f64((-__builtin_inf()));
+            ts_transpose_f64(y_max_rows);
+            y_max_whole[0] = ts_max_f64(y_max_whole[0], y_max_rows[0]);
+            y_max_whole[0] = ts_max_f64(y_max_whole[0], y_max_rows[1]);
+            y_max_whole[0] = ts_max_f64(y_max_whole[0], y_max_rows[2]);
+            y_max_whole[0] = ts_max_f64(y_max_whole[0], y_max_rows[3]);
+            ts_store_f64(&y_max[0], y_max_whole[0]);
+            ts_store_f64(&y[y_i0 * 4], ts_load_f64(&y_max[0]));
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_max_float64_v3_1(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const double *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    double *const restrict y = call->data[1];
+    {
+        const struct ts_max_float64_v3_1_y_i0 env = {n, x, x_s0, y};
+        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 3) / 4) * 23 + 19);
+        const int status =
+            ts_parallel(ts_max_float64_v3_1_y_i0, &env, 0, m / 4, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    for (int64_t y_i0 = m / 4, y_i0_end = (m + 3) / 4; y_i0 < y_i0_end; ++y_i0) {
+        {
+            _Alignas(64) double y_max[4];
+            ts_f64 y_max_rows[4] = {{0}};
+            ts_f64 y_max_whole[1] = {{0}};
+            for (int64_t y_max_rows_init_row = 0,
+                y_max_rows_init_row_end =
+                m - (y_i0 * 4); y_max_rows_init_row < y_max_rows_init_row_end; ++y_max_rows_init_row) {
+                y_max_rows[y_max_rows_init_row] = ts_set_f64((-__builtin_inf()));
+            }
+            for (int64_t y_max_j0 = 0, y_max_j0_end = n / 4; y_max_j0 < y_max_j0_end; ++y_max_j0) {
+                if (y_i0 * 4 < m) {
+                    y_max_rows[0] = ts_max_f64(y_max_rows[0],
+                        ts_load_f64(&x[x_s0 * (y_i0 * 4) + y_max_j0 * 4]));
+                }
+                if (y_i0 * 4 + 1 < m) {
+                    y_max_rows[1] = ts_max_f64(y_max_rows[1],
+                        ts_load_f64(&x[x_s0 * (y_i0 * 4 + 1) + y_max_j0 * 4]));
+                }
+                if (y_i0 * 4 + 2 < m) {
+                    y_max_rows[2] = ts_max_f64(y_max_rows[2],
+                        ts_load_f64(&x[x_s0 * (y_i0 * 4 + 2) + y_max_j0 * 4]));
+                }
+                if (y_i0 * 4 + 3 < m) {
+                    y_max_rows[3] = ts_max_f64(y_max_rows[3],
+                        ts_load_f64(&x[x_s0 * (y_i0 * 4 + 3) + y_max_j0 * 4]));
+                }
+            }
+            for (int64_t y_max_j0 = n / 4,
+                y_max_j0_end = (n + 3) / 4; y_max_j0 < y_max_j0_end; ++y_max_j0) {
+                if (y_i0 * 4 < m) {
+                    {
+                        const int64_t active = n - (y_max_j0 * 4);
+                        if (active > 0) {
+                            y_max_rows[0] = ts_select_f64(ts_first_m64(active),
+                                ts_max_f64(y_max_rows[0],
+                                ts_load_first_f64(&x[x_s0 * (y_i0 * 4) + y_max_j0 * 4], active)),
+                                y_max_rows[0]);
+                        }
+                    }
+                }
+                if (y_i0 * 4 + 1 < m) {
+                    {
+                        const int64_t active = n - (y_max_j0 * 4);
+                        if (active > 0) {
+                            y_max_rows[1] = ts_select_f64(ts_first_m64(active),
+                                ts_max_f64(y_max_rows[1],
+                                ts_load_first_f64(&x[x_s0 * (y_i0 * 4 + 1) + y_max_j0 * 4],
+                                active)), y_max_rows[1]);
+                        }
+                    }
+                }
+                if (y_i0 * 4 + 2 < m) {
+                    {
+                        const int64_t active = n - (y_max_j0 * 4);
+                        if (active > 0) {
+                            y_max_rows[2] = ts_select_f64(ts_first_m64(active),
+                                ts_max_f64(y_max_rows[2],
+                                ts_load_first_f64(&x[x_s0 * (y_i0 * 4 + 2) + y_max_j0 * 4],
+                                active)), y_max_rows[2]);
+                        }
+                    }
+                }
+                if (y_i0 * 4 + 3 < m) {
+                    {
+                        const int64_t active = n - (y_max_j0 * 4);
+                        if (active > 0) {
+                            y_max_rows[3] = ts_select_f64(ts_first_m64(active),
+                                ts_max_f64(y_max_rows[3],
+                                ts_load_first_f64(&x[x_s0 * (y_i0 * 4 + 3) + y_max_j0 * 4],
+                                active)), y_max_rows[3]);
+                        }
+                    }
+                }
+            }
+            {
+                const int64_t active = m - (y_i0 * 4);
+                if (active > 0) {
+                    y_max_whole[0] = ts_set_f64((-__builtin_inf()));
+                }
+            }
+            ts_transpose_f64(y_max_rows);
+            {
+                const int64_t active = m - (y_i0 * 4);
+                if (active > 0) {
+                    y_max_whole[0] = ts_max_f64(y_max_whole[0], y_max_rows[0]);
+                    y_max_whole[0] = ts_max_f64(y_max_whole[0], y_max_rows[1]);
+                    y_max_whole[0] = ts_max_f64(y_max_whole[0], y_max_rows[2]);
+                    y_max_whole[0] = ts_max_f64(y_max_whole[0], y_max_rows[3]);
+                }
+            }
+            {
+                const int64_t active = m - (y_i0 * 4);
+                if (active > 0) {
+                    ts_store_first_f64(&y_max[0], y_max_whole[0], active);
+                }
+            }
+            {
+                const int64_t active = m - (y_i0 * 4);
+                if (active > 0) {
+                    ts_store_first_f64(&y[y_i0 * 4], ts_load_first_f64(&y_max[0], active), active);
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static bool ts_max_float64_v3_1_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    return ((n <= 96) && (m >= 8));
+}
+
+struct ts_max_float64_v3_2_y_i {
     int64_t n;
     const double *x;
     int64_t x_s0;
@@ -269,9 +956,9 @@ struct ts_max_float64_v3_0_y_i {
     int64_t y_s0;
 };
 
-static int ts_max_float64_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
+static int ts_max_float64_v3_2_y_i(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_max_float64_v3_0_y_i *const self = env;
+    const struct ts_max_float64_v3_2_y_i *const self = env;
     const int64_t n = self->n;
     const double *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
@@ -347,7 +1034,7 @@ static int ts_max_float64_v3_0_y_i(const void *env, int64_t lower, int64_t upper
     return TS_OK;
 }
 
-static int ts_max_float64_v3_0(const ts_call *call)
+static int ts_max_float64_v3_2(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -356,10 +1043,10 @@ static int ts_max_float64_v3_0(const ts_call *call)
     double *const restrict y = call->data[1];
     const int64_t y_s0 = call->strides[2];
     {
-        const struct ts_max_float64_v3_0_y_i env = {n, x, x_s0, y, y_s0};
+        const struct ts_max_float64_v3_2_y_i env = {n, x, x_s0, y, y_s0};
         const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 19 + 15);
         const int status =
-            ts_parallel(ts_max_float64_v3_0_y_i, &env, 0, m, grain, call->threads);
+            ts_parallel(ts_max_float64_v3_2_y_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -367,13 +1054,13 @@ static int ts_max_float64_v3_0(const ts_call *call)
     return TS_OK;
 }
 
-static bool ts_max_float64_v3_0_when(const ts_call *call)
+static bool ts_max_float64_v3_2_when(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     return (m >= 0);
 }
 
-struct ts_max_float64_v3_1_y_i0 {
+struct ts_max_float64_v3_3_y_i0 {
     int64_t m;
     int64_t n;
     const double *x;
@@ -382,9 +1069,9 @@ struct ts_max_float64_v3_1_y_i0 {
     int64_t ahead;
 };
 
-static int ts_max_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_max_float64_v3_3_y_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_max_float64_v3_1_y_i0 *const self = env;
+    const struct ts_max_float64_v3_3_y_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const double *const restrict x = self->x;
@@ -488,7 +1175,7 @@ static int ts_max_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t uppe
     return TS_OK;
 }
 
-static int ts_max_float64_v3_1(const ts_call *call)
+static int ts_max_float64_v3_3(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -498,14 +1185,14 @@ static int ts_max_float64_v3_1(const ts_call *call)
     const double moved = 8.0 * (double)(m) * (double)(n) + 8.0 * (double)(m);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_max_float64_v3_1_y_i0 env = {m, n, x, x_s1, y, ahead};
+        const struct ts_max_float64_v3_3_y_i0 env = {m, n, x, x_s1, y, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 11
             + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 4)) * (1 + (ts_min_i64_s(8, n)) * 8 + 4)
             + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1
             + (ts_min_i64_s(8, n)) * 8 + 4)));
         const int status =
-            ts_parallel(ts_max_float64_v3_1_y_i0, &env, 0, (m + 1023) / 1024, grain, call->threads);
+            ts_parallel(ts_max_float64_v3_3_y_i0, &env, 0, (m + 1023) / 1024, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -513,10 +1200,12 @@ static int ts_max_float64_v3_1(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_max_float64_v3[2];
-const ts_variant ts_max_float64_v3[2] = {
-    {ts_max_float64_v3_0, ts_max_float64_v3_0_when, UINT64_C(2), "0"},
-    {ts_max_float64_v3_1, NULL, UINT64_C(5), "1"},
+extern const ts_variant ts_max_float64_v3[4];
+const ts_variant ts_max_float64_v3[4] = {
+    {ts_max_float64_v3_0, ts_max_float64_v3_0_when, UINT64_C(4), "0"},
+    {ts_max_float64_v3_1, ts_max_float64_v3_1_when, UINT64_C(6), "1"},
+    {ts_max_float64_v3_2, ts_max_float64_v3_2_when, UINT64_C(2), "2"},
+    {ts_max_float64_v3_3, NULL, UINT64_C(5), "3"},
 };
 
 struct ts_max_int8_v3_0_y_i {

@@ -3,26 +3,836 @@
 #include "ts_simd.h"
 #include "ts_math.h"
 #include "ts_stream.h"
+#include "ts_transpose.h"
 
-struct ts_softmax_float32_v3_0_y_i {
+struct ts_softmax_float32_v3_0_y_i0 {
+    int64_t n;
+    const float *x;
+    int64_t x_s0;
+    int64_t x_s1;
+    float *y;
+    int64_t y_s0;
+    int64_t y_s1;
+};
+
+static int ts_softmax_float32_v3_0_y_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_softmax_float32_v3_0_y_i0 *const self = env;
+    const int64_t n = self->n;
+    const float *const x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    const int64_t x_s1 = self->x_s1;
+    float *const y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const int64_t y_s1 = self->y_s1;
+    {
+        float *const restrict e =
+            ts_workspace_acquire(ts_bytes(8, ts_bytes(n, sizeof(float))));
+        if (!e) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
+            {
+                _Alignas(64) float peak[8];
+                _Alignas(64) float total[8];
+                _Alignas(64) float scale[8];
+                ts_f32 peak_whole[1] = {{0}};
+                ts_f32 total_whole[1] = {{0}};
+                peak_whole[0] = ts_set_f32((-__builtin_inff()));
+                for (int64_t peak_j = 0; peak_j < n; ++peak_j) {
+                    peak_whole[0] = ts_max_f32(peak_whole[0],
+                        ts_load_strided_f32(&x[x_s0 * (y_i0 * 8) + x_s1 * peak_j], x_s0));
+                }
+                ts_store_f32(&peak[0], peak_whole[0]);
+                for (int64_t e_j = 0; e_j < n; ++e_j) {
+                    ts_store_strided_f32(&e[e_j], n,
+                        ts_exp_f32(ts_sub_f32(ts_load_strided_f32(&x[x_s0 * (y_i0 * 8)
+                        + x_s1 * e_j], x_s0), ts_load_f32(&peak[0]))));
+                }
+                total_whole[0] = ts_set_f32(0.0f);
+                for (int64_t total_j = 0; total_j < n; ++total_j) {
+                    total_whole[0] = ts_add_f32(total_whole[0],
+                        ts_load_strided_f32(&e[total_j], n));
+                }
+                ts_store_f32(&total[0], total_whole[0]);
+                ts_store_f32(&scale[0], ts_div_f32(ts_set_f32(1.0f), ts_load_f32(&total[0])));
+                for (int64_t y_j = 0; y_j < n; ++y_j) {
+                    ts_store_strided_f32(&y[y_s0 * (y_i0 * 8) + y_s1 * y_j], y_s0,
+                        ts_mul_f32(ts_load_strided_f32(&e[y_j], n), ts_load_f32(&scale[0])));
+                }
+            }
+        }
+        ts_workspace_release(e);
+    }
+    return TS_OK;
+}
+
+static int ts_softmax_float32_v3_0(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const float *const x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    const int64_t x_s1 = call->strides[1];
+    float *const y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    const int64_t y_s1 = call->strides[3];
+    {
+        const struct ts_softmax_float32_v3_0_y_i0 env = {n, x, x_s0, x_s1, y, y_s0, y_s1};
+        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, n * 38 + 9);
+        const int status =
+            ts_parallel(ts_softmax_float32_v3_0_y_i0, &env, 0, m / 8, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    {
+        float *const restrict e =
+            ts_workspace_acquire(ts_bytes(8, ts_bytes(n, sizeof(float))));
+        if (!e) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t y_i0 = m / 8, y_i0_end = (m + 7) / 8; y_i0 < y_i0_end; ++y_i0) {
+            {
+                _Alignas(64) float peak[8];
+                _Alignas(64) float total[8];
+                _Alignas(64) float scale[8];
+                ts_f32 peak_whole[1] = {{0}};
+                ts_f32 total_whole[1] = {{0}};
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        peak_whole[0] = ts_set_f32((-__builtin_inff()));
+                    }
+                }
+                for (int64_t peak_j = 0; peak_j < n; ++peak_j) {
+                    {
+                        const int64_t active = m - (y_i0 * 8);
+                        if (active > 0) {
+                            peak_whole[0] = ts_max_f32(peak_whole[0],
+                                ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 8) + x_s1 * peak_j],
+                                x_s0, active));
+                        }
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&peak[0], peak_whole[0], active);
+                    }
+                }
+                for (int64_t e_j = 0; e_j < n; ++e_j) {
+                    {
+                        const int64_t active = m - (y_i0 * 8);
+                        if (active > 0) {
+                            ts_store_strided_first_f32(&e[e_j], n,
+                                ts_exp_f32(ts_sub_f32(ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 8) + x_s1 * e_j], x_s0, active), ts_load_first_f32(&peak[0], active))), active);
+                        }
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        total_whole[0] = ts_set_f32(0.0f);
+                    }
+                }
+                for (int64_t total_j = 0; total_j < n; ++total_j) {
+                    {
+                        const int64_t active = m - (y_i0 * 8);
+                        if (active > 0) {
+                            total_whole[0] = ts_add_f32(total_whole[0],
+                                ts_load_strided_first_f32(&e[total_j], n, active));
+                        }
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&total[0], total_whole[0], active);
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&scale[0],
+                            ts_div_f32(ts_set_f32(1.0f), ts_load_first_f32(&total[0], active)),
+                            active);
+                    }
+                }
+                for (int64_t y_j = 0; y_j < n; ++y_j) {
+                    {
+                        const int64_t active = m - (y_i0 * 8);
+                        if (active > 0) {
+                            ts_store_strided_first_f32(&y[y_s0 * (y_i0 * 8) + y_s1 * y_j], y_s0,
+                                ts_mul_f32(ts_load_strided_first_f32(&e[y_j], n, active),
+                                ts_load_first_f32(&scale[0], active)), active);
+                        }
+                    }
+                }
+            }
+        }
+        ts_workspace_release(e);
+    }
+    return TS_OK;
+}
+
+static bool ts_softmax_float32_v3_0_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    return ((n <= 1) && (m >= 8));
+}
+
+struct ts_softmax_float32_v3_1_y_i0 {
+    int64_t n;
+    const float *x;
+    int64_t x_s0;
+    float *y;
+    int64_t y_s0;
+};
+
+TS_MANY_ROWS static int ts_softmax_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_softmax_float32_v3_1_y_i0 *const self = env;
+    const int64_t n = self->n;
+    const float *const x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    float *const y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    {
+        float *const restrict e =
+            ts_workspace_acquire(ts_bytes(8, ts_bytes(n, sizeof(float))));
+        if (!e) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
+            {
+                _Alignas(64) float peak[8];
+                _Alignas(64) float total[8];
+                _Alignas(64) float scale[8];
+                ts_f32 peak_rows[8] = {{0}};
+                ts_f32 peak_whole[1] = {{0}};
+                ts_f32 total_rows[8] = {{0}};
+                ts_f32 total_whole[1] = {{0}};
+                peak_rows[0] = ts_set_f32((-__builtin_inff()));
+                peak_rows[1] = ts_set_f32((-__builtin_inff()));
+                peak_rows[2] = ts_set_f32((-__builtin_inff()));
+                peak_rows[3] = ts_set_f32((-__builtin_inff()));
+                peak_rows[4] = ts_set_f32((-__builtin_inff()));
+                peak_rows[5] = ts_set_f32((-__builtin_inff()));
+                peak_rows[6] = ts_set_f32((-__builtin_inff()));
+                peak_rows[7] = ts_set_f32((-__builtin_inff()));
+                for (int64_t peak_j0 = 0, peak_j0_end = n / 8; peak_j0 < peak_j0_end; ++peak_j0) {
+                    peak_rows[0] = ts_max_f32(peak_rows[0],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8) + peak_j0 * 8]));
+                    peak_rows[1] = ts_max_f32(peak_rows[1],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 1) + peak_j0 * 8]));
+                    peak_rows[2] = ts_max_f32(peak_rows[2],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 2) + peak_j0 * 8]));
+                    peak_rows[3] = ts_max_f32(peak_rows[3],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 3) + peak_j0 * 8]));
+                    peak_rows[4] = ts_max_f32(peak_rows[4],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 4) + peak_j0 * 8]));
+                    peak_rows[5] = ts_max_f32(peak_rows[5],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 5) + peak_j0 * 8]));
+                    peak_rows[6] = ts_max_f32(peak_rows[6],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 6) + peak_j0 * 8]));
+                    peak_rows[7] = ts_max_f32(peak_rows[7],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 7) + peak_j0 * 8]));
+                }
+                for (int64_t peak_j0 = n / 8,
+                    peak_j0_end = (n + 7) / 8; peak_j0 < peak_j0_end; ++peak_j0) {
+                    {
+                        const int64_t active = n - (peak_j0 * 8);
+                        if (active > 0) {
+                            peak_rows[0] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(peak_rows[0],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8) + peak_j0 * 8], active)),
+                                peak_rows[0]);
+                            peak_rows[1] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(peak_rows[1],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 1) + peak_j0 * 8], active)),
+                                peak_rows[1]);
+                            peak_rows[2] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(peak_rows[2],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 2) + peak_j0 * 8], active)),
+                                peak_rows[2]);
+                            peak_rows[3] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(peak_rows[3],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 3) + peak_j0 * 8], active)),
+                                peak_rows[3]);
+                            peak_rows[4] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(peak_rows[4],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 4) + peak_j0 * 8], active)),
+                                peak_rows[4]);
+                            peak_rows[5] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(peak_rows[5],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 5) + peak_j0 * 8], active)),
+                                peak_rows[5]);
+                            peak_rows[6] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(peak_rows[6],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 6) + peak_j0 * 8], active)),
+                                peak_rows[6]);
+                            peak_rows[7] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(peak_rows[7],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 7) + peak_j0 * 8], active)),
+                                peak_rows[7]);
+                        }
+                    }
+                }
+                peak_whole[0] = ts_set_f32((-__builtin_inff()));
+                ts_transpose_f32(peak_rows);
+                peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[0]);
+                peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[1]);
+                peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[2]);
+                peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[3]);
+                peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[4]);
+                peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[5]);
+                peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[6]);
+                peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[7]);
+                ts_store_f32(&peak[0], peak_whole[0]);
+                for (int64_t e_i = 0; e_i < 8; ++e_i) {
+                    for (int64_t e_j_0 = 0, e_j_0_end = n / 8; e_j_0 < e_j_0_end; ++e_j_0) {
+                        ts_store_f32(&e[n * e_i + e_j_0 * 8],
+                            ts_exp_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * (y_i0 * 8 + e_i)
+                            + e_j_0 * 8]), ts_set_f32(peak[e_i]))));
+                    }
+                    for (int64_t e_j_0 = n / 8,
+                        e_j_0_end = (n + 7) / 8; e_j_0 < e_j_0_end; ++e_j_0) {
+                        {
+                            const int64_t active = n - (e_j_0 * 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&e[n * e_i + e_j_0 * 8],
+                                    ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * (y_i0 * 8
+                                    + e_i) + e_j_0 * 8], active), ts_set_f32(peak[e_i]))), active);
+                            }
+                        }
+                    }
+                }
+                total_rows[0] = ts_set_f32(0.0f);
+                total_rows[1] = ts_set_f32(0.0f);
+                total_rows[2] = ts_set_f32(0.0f);
+                total_rows[3] = ts_set_f32(0.0f);
+                total_rows[4] = ts_set_f32(0.0f);
+                total_rows[5] = ts_set_f32(0.0f);
+                total_rows[6] = ts_set_f32(0.0f);
+                total_rows[7] = ts_set_f32(0.0f);
+                for (int64_t total_j0 = 0,
+                    total_j0_end = n / 8; total_j0 < total_j0_end; ++total_j0) {
+                    total_rows[0] = ts_add_f32(total_rows[0], ts_load_f32(&e[total_j0 * 8]));
+                    total_rows[1] = ts_add_f32(total_rows[1],
+                        ts_load_f32(&e[n * 1 + total_j0 * 8]));
+                    total_rows[2] = ts_add_f32(total_rows[2],
+                        ts_load_f32(&e[n * 2 + total_j0 * 8]));
+                    total_rows[3] = ts_add_f32(total_rows[3],
+                        ts_load_f32(&e[n * 3 + total_j0 * 8]));
+                    total_rows[4] = ts_add_f32(total_rows[4],
+                        ts_load_f32(&e[n * 4 + total_j0 * 8]));
+                    total_rows[5] = ts_add_f32(total_rows[5],
+                        ts_load_f32(&e[n * 5 + total_j0 * 8]));
+                    total_rows[6] = ts_add_f32(total_rows[6],
+                        ts_load_f32(&e[n * 6 + total_j0 * 8]));
+                    total_rows[7] = ts_add_f32(total_rows[7],
+                        ts_load_f32(&e[n * 7 + total_j0 * 8]));
+                }
+                for (int64_t total_j0 = n / 8,
+                    total_j0_end = (n + 7) / 8; total_j0 < total_j0_end; ++total_j0) {
+                    {
+                        const int64_t active = n - (total_j0 * 8);
+                        if (active > 0) {
+                            total_rows[0] = ts_select_f32(ts_first_m32(active),
+                                ts_add_f32(total_rows[0],
+                                ts_load_first_f32(&e[total_j0 * 8], active)), total_rows[0]);
+                            total_rows[1] = ts_select_f32(ts_first_m32(active),
+                                ts_add_f32(total_rows[1],
+                                ts_load_first_f32(&e[n * 1 + total_j0 * 8], active)),
+                                total_rows[1]);
+                            total_rows[2] = ts_select_f32(ts_first_m32(active),
+                                ts_add_f32(total_rows[2],
+                                ts_load_first_f32(&e[n * 2 + total_j0 * 8], active)),
+                                total_rows[2]);
+                            total_rows[3] = ts_select_f32(ts_first_m32(active),
+                                ts_add_f32(total_rows[3],
+                                ts_load_first_f32(&e[n * 3 + total_j0 * 8], active)),
+                                total_rows[3]);
+                            total_rows[4] = ts_select_f32(ts_first_m32(active),
+                                ts_add_f32(total_rows[4],
+                                ts_load_first_f32(&e[n * 4 + total_j0 * 8], active)),
+                                total_rows[4]);
+                            total_rows[5] = ts_select_f32(ts_first_m32(active),
+                                ts_add_f32(total_rows[5],
+                                ts_load_first_f32(&e[n * 5 + total_j0 * 8], active)),
+                                total_rows[5]);
+                            total_rows[6] = ts_select_f32(ts_first_m32(active),
+                                ts_add_f32(total_rows[6],
+                                ts_load_first_f32(&e[n * 6 + total_j0 * 8], active)),
+                                total_rows[6]);
+                            total_rows[7] = ts_select_f32(ts_first_m32(active),
+                                ts_add_f32(total_rows[7],
+                                ts_load_first_f32(&e[n * 7 + total_j0 * 8], active)),
+                                total_rows[7]);
+                        }
+                    }
+                }
+                total_whole[0] = ts_set_f32(0.0f);
+                ts_transpose_f32(total_rows);
+                total_whole[0] = ts_add_f32(total_whole[0], total_rows[0]);
+                total_whole[0] = ts_add_f32(total_whole[0], total_rows[1]);
+                total_whole[0] = ts_add_f32(total_whole[0], total_rows[2]);
+                total_whole[0] = ts_add_f32(total_whole[0], total_rows[3]);
+                total_whole[0] = ts_add_f32(total_whole[0], total_rows[4]);
+                total_whole[0] = ts_add_f32(total_whole[0], total_rows[5]);
+                total_whole[0] = ts_add_f32(total_whole[0], total_rows[6]);
+                total_whole[0] = ts_add_f32(total_whole[0], total_rows[7]);
+                ts_store_f32(&total[0], total_whole[0]);
+                ts_store_f32(&scale[0], ts_div_f32(ts_set_f32(1.0f), ts_load_f32(&total[0])));
+                for (int64_t y_i1 = 0; y_i1 < 8; ++y_i1) {
+                    for (int64_t y_j_0 = 0, y_j_0_end = n / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                        ts_store_f32(&y[y_s0 * (y_i0 * 8 + y_i1) + y_j_0 * 8],
+                            ts_mul_f32(ts_load_f32(&e[n * y_i1 + y_j_0 * 8]),
+                            ts_set_f32(scale[y_i1])));
+                    }
+                    for (int64_t y_j_0 = n / 8,
+                        y_j_0_end = (n + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                        {
+                            const int64_t active = n - (y_j_0 * 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&y[y_s0 * (y_i0 * 8 + y_i1) + y_j_0 * 8],
+                                    ts_mul_f32(ts_load_first_f32(&e[n * y_i1 + y_j_0 * 8], active),
+                                    ts_set_f32(scale[y_i1])), active);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        ts_workspace_release(e);
+    }
+    return TS_OK;
+}
+
+static int ts_softmax_float32_v3_1(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const float *const x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    float *const y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    {
+        const struct ts_softmax_float32_v3_1_y_i0 env = {n, x, x_s0, y, y_s0};
+        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 7) / 8) * 399 + 57);
+        const int status =
+            ts_parallel(ts_softmax_float32_v3_1_y_i0, &env, 0, m / 8, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    {
+        float *const restrict e =
+            ts_workspace_acquire(ts_bytes(8, ts_bytes(n, sizeof(float))));
+        if (!e) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t y_i0 = m / 8, y_i0_end = (m + 7) / 8; y_i0 < y_i0_end; ++y_i0) {
+            {
+                _Alignas(64) float peak[8];
+                _Alignas(64) float total[8];
+                _Alignas(64) float scale[8];
+                ts_f32 peak_rows[8] = {{0}};
+                ts_f32 peak_whole[1] = {{0}};
+                ts_f32 total_rows[8] = {{0}};
+                ts_f32 total_whole[1] = {{0}};
+                for (int64_t peak_rows_init_row = 0,
+                    peak_rows_init_row_end =
+                    m - (y_i0 * 8); peak_rows_init_row < peak_rows_init_row_end; ++peak_rows_init_row) {
+                    peak_rows[peak_rows_init_row] = ts_set_f32((-__builtin_inff()));
+                }
+                for (int64_t peak_j0 = 0, peak_j0_end = n / 8; peak_j0 < peak_j0_end; ++peak_j0) {
+                    if (y_i0 * 8 < m) {
+                        peak_rows[0] = ts_max_f32(peak_rows[0],
+                            ts_load_f32(&x[x_s0 * (y_i0 * 8) + peak_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 1 < m) {
+                        peak_rows[1] = ts_max_f32(peak_rows[1],
+                            ts_load_f32(&x[x_s0 * (y_i0 * 8 + 1) + peak_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 2 < m) {
+                        peak_rows[2] = ts_max_f32(peak_rows[2],
+                            ts_load_f32(&x[x_s0 * (y_i0 * 8 + 2) + peak_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 3 < m) {
+                        peak_rows[3] = ts_max_f32(peak_rows[3],
+                            ts_load_f32(&x[x_s0 * (y_i0 * 8 + 3) + peak_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 4 < m) {
+                        peak_rows[4] = ts_max_f32(peak_rows[4],
+                            ts_load_f32(&x[x_s0 * (y_i0 * 8 + 4) + peak_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 5 < m) {
+                        peak_rows[5] = ts_max_f32(peak_rows[5],
+                            ts_load_f32(&x[x_s0 * (y_i0 * 8 + 5) + peak_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 6 < m) {
+                        peak_rows[6] = ts_max_f32(peak_rows[6],
+                            ts_load_f32(&x[x_s0 * (y_i0 * 8 + 6) + peak_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 7 < m) {
+                        peak_rows[7] = ts_max_f32(peak_rows[7],
+                            ts_load_f32(&x[x_s0 * (y_i0 * 8 + 7) + peak_j0 * 8]));
+                    }
+                }
+                for (int64_t peak_j0 = n / 8,
+                    peak_j0_end = (n + 7) / 8; peak_j0 < peak_j0_end; ++peak_j0) {
+                    if (y_i0 * 8 < m) {
+                        {
+                            const int64_t active = n - (peak_j0 * 8);
+                            if (active > 0) {
+                                peak_rows[0] = ts_select_f32(ts_first_m32(active),
+                                    ts_max_f32(peak_rows[0],
+                                    ts_load_first_f32(&x[x_s0 * (y_i0 * 8) + peak_j0 * 8], active)),
+                                    peak_rows[0]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 1 < m) {
+                        {
+                            const int64_t active = n - (peak_j0 * 8);
+                            if (active > 0) {
+                                peak_rows[1] = ts_select_f32(ts_first_m32(active),
+                                    ts_max_f32(peak_rows[1],
+                                    ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 1) + peak_j0 * 8],
+                                    active)), peak_rows[1]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 2 < m) {
+                        {
+                            const int64_t active = n - (peak_j0 * 8);
+                            if (active > 0) {
+                                peak_rows[2] = ts_select_f32(ts_first_m32(active),
+                                    ts_max_f32(peak_rows[2],
+                                    ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 2) + peak_j0 * 8],
+                                    active)), peak_rows[2]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 3 < m) {
+                        {
+                            const int64_t active = n - (peak_j0 * 8);
+                            if (active > 0) {
+                                peak_rows[3] = ts_select_f32(ts_first_m32(active),
+                                    ts_max_f32(peak_rows[3],
+                                    ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 3) + peak_j0 * 8],
+                                    active)), peak_rows[3]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 4 < m) {
+                        {
+                            const int64_t active = n - (peak_j0 * 8);
+                            if (active > 0) {
+                                peak_rows[4] = ts_select_f32(ts_first_m32(active),
+                                    ts_max_f32(peak_rows[4],
+                                    ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 4) + peak_j0 * 8],
+                                    active)), peak_rows[4]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 5 < m) {
+                        {
+                            const int64_t active = n - (peak_j0 * 8);
+                            if (active > 0) {
+                                peak_rows[5] = ts_select_f32(ts_first_m32(active),
+                                    ts_max_f32(peak_rows[5],
+                                    ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 5) + peak_j0 * 8],
+                                    active)), peak_rows[5]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 6 < m) {
+                        {
+                            const int64_t active = n - (peak_j0 * 8);
+                            if (active > 0) {
+                                peak_rows[6] = ts_select_f32(ts_first_m32(active),
+                                    ts_max_f32(peak_rows[6],
+                                    ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 6) + peak_j0 * 8],
+                                    active)), peak_rows[6]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 7 < m) {
+                        {
+                            const int64_t active = n - (peak_j0 * 8);
+                            if (active > 0) {
+                                peak_rows[7] = ts_select_f32(ts_first_m32(active),
+                                    ts_max_f32(peak_rows[7],
+                                    ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 7) + peak_j0 * 8],
+                                    active)), peak_rows[7]);
+                            }
+                        }
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        peak_whole[0] = ts_set_f32((-__builtin_inff()));
+                    }
+                }
+                ts_transpose_f32(peak_rows);
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[0]);
+                        peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[1]);
+                        peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[2]);
+                        peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[3]);
+                        peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[4]);
+                        peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[5]);
+                        peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[6]);
+                        peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[7]);
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&peak[0], peak_whole[0], active);
+                    }
+                }
+                for (int64_t e_i = 0, e_i_end = m - (y_i0 * 8); e_i < e_i_end; ++e_i) {
+                    for (int64_t e_j_0 = 0, e_j_0_end = n / 8; e_j_0 < e_j_0_end; ++e_j_0) {
+                        ts_store_f32(&e[n * e_i + e_j_0 * 8],
+                            ts_exp_f32(ts_sub_f32(ts_load_f32(&x[x_s0 * (y_i0 * 8 + e_i)
+                            + e_j_0 * 8]), ts_set_f32(peak[e_i]))));
+                    }
+                    for (int64_t e_j_0 = n / 8,
+                        e_j_0_end = (n + 7) / 8; e_j_0 < e_j_0_end; ++e_j_0) {
+                        {
+                            const int64_t active = n - (e_j_0 * 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&e[n * e_i + e_j_0 * 8],
+                                    ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * (y_i0 * 8
+                                    + e_i) + e_j_0 * 8], active), ts_set_f32(peak[e_i]))), active);
+                            }
+                        }
+                    }
+                }
+                for (int64_t total_rows_init_row = 0,
+                    total_rows_init_row_end =
+                    m - (y_i0 * 8); total_rows_init_row < total_rows_init_row_end; ++total_rows_init_row) {
+                    total_rows[total_rows_init_row] = ts_set_f32(0.0f);
+                }
+                for (int64_t total_j0 = 0,
+                    total_j0_end = n / 8; total_j0 < total_j0_end; ++total_j0) {
+                    if (y_i0 * 8 < m) {
+                        total_rows[0] = ts_add_f32(total_rows[0], ts_load_f32(&e[total_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 1 < m) {
+                        total_rows[1] = ts_add_f32(total_rows[1],
+                            ts_load_f32(&e[n * 1 + total_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 2 < m) {
+                        total_rows[2] = ts_add_f32(total_rows[2],
+                            ts_load_f32(&e[n * 2 + total_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 3 < m) {
+                        total_rows[3] = ts_add_f32(total_rows[3],
+                            ts_load_f32(&e[n * 3 + total_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 4 < m) {
+                        total_rows[4] = ts_add_f32(total_rows[4],
+                            ts_load_f32(&e[n * 4 + total_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 5 < m) {
+                        total_rows[5] = ts_add_f32(total_rows[5],
+                            ts_load_f32(&e[n * 5 + total_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 6 < m) {
+                        total_rows[6] = ts_add_f32(total_rows[6],
+                            ts_load_f32(&e[n * 6 + total_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 7 < m) {
+                        total_rows[7] = ts_add_f32(total_rows[7],
+                            ts_load_f32(&e[n * 7 + total_j0 * 8]));
+                    }
+                }
+                for (int64_t total_j0 = n / 8,
+                    total_j0_end = (n + 7) / 8; total_j0 < total_j0_end; ++total_j0) {
+                    if (y_i0 * 8 < m) {
+                        {
+                            const int64_t active = n - (total_j0 * 8);
+                            if (active > 0) {
+                                total_rows[0] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rows[0],
+                                    ts_load_first_f32(&e[total_j0 * 8], active)), total_rows[0]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 1 < m) {
+                        {
+                            const int64_t active = n - (total_j0 * 8);
+                            if (active > 0) {
+                                total_rows[1] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rows[1],
+                                    ts_load_first_f32(&e[n * 1 + total_j0 * 8], active)),
+                                    total_rows[1]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 2 < m) {
+                        {
+                            const int64_t active = n - (total_j0 * 8);
+                            if (active > 0) {
+                                total_rows[2] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rows[2],
+                                    ts_load_first_f32(&e[n * 2 + total_j0 * 8], active)),
+                                    total_rows[2]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 3 < m) {
+                        {
+                            const int64_t active = n - (total_j0 * 8);
+                            if (active > 0) {
+                                total_rows[3] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rows[3],
+                                    ts_load_first_f32(&e[n * 3 + total_j0 * 8], active)),
+                                    total_rows[3]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 4 < m) {
+                        {
+                            const int64_t active = n - (total_j0 * 8);
+                            if (active > 0) {
+                                total_rows[4] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rows[4],
+                                    ts_load_first_f32(&e[n * 4 + total_j0 * 8], active)),
+                                    total_rows[4]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 5 < m) {
+                        {
+                            const int64_t active = n - (total_j0 * 8);
+                            if (active > 0) {
+                                total_rows[5] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rows[5],
+                                    ts_load_first_f32(&e[n * 5 + total_j0 * 8], active)),
+                                    total_rows[5]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 6 < m) {
+                        {
+                            const int64_t active = n - (total_j0 * 8);
+                            if (active > 0) {
+                                total_rows[6] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rows[6],
+                                    ts_load_first_f32(&e[n * 6 + total_j0 * 8], active)),
+                                    total_rows[6]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 7 < m) {
+                        {
+                            const int64_t active = n - (total_j0 * 8);
+                            if (active > 0) {
+                                total_rows[7] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rows[7],
+                                    ts_load_first_f32(&e[n * 7 + total_j0 * 8], active)),
+                                    total_rows[7]);
+                            }
+                        }
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        total_whole[0] = ts_set_f32(0.0f);
+                    }
+                }
+                ts_transpose_f32(total_rows);
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        total_whole[0] = ts_add_f32(total_whole[0], total_rows[0]);
+                        total_whole[0] = ts_add_f32(total_whole[0], total_rows[1]);
+                        total_whole[0] = ts_add_f32(total_whole[0], total_rows[2]);
+                        total_whole[0] = ts_add_f32(total_whole[0], total_rows[3]);
+                        total_whole[0] = ts_add_f32(total_whole[0], total_rows[4]);
+                        total_whole[0] = ts_add_f32(total_whole[0], total_rows[5]);
+                        total_whole[0] = ts_add_f32(total_whole[0], total_rows[6]);
+                        total_whole[0] = ts_add_f32(total_whole[0], total_rows[7]);
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&total[0], total_whole[0], active);
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&scale[0],
+                            ts_div_f32(ts_set_f32(1.0f), ts_load_first_f32(&total[0], active)),
+                            active);
+                    }
+                }
+                for (int64_t y_i1 = 0, y_i1_end = m - (y_i0 * 8); y_i1 < y_i1_end; ++y_i1) {
+                    for (int64_t y_j_0 = 0, y_j_0_end = n / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                        ts_store_f32(&y[y_s0 * (y_i0 * 8 + y_i1) + y_j_0 * 8],
+                            ts_mul_f32(ts_load_f32(&e[n * y_i1 + y_j_0 * 8]),
+                            ts_set_f32(scale[y_i1])));
+                    }
+                    for (int64_t y_j_0 = n / 8,
+                        y_j_0_end = (n + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                        {
+                            const int64_t active = n - (y_j_0 * 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&y[y_s0 * (y_i0 * 8 + y_i1) + y_j_0 * 8],
+                                    ts_mul_f32(ts_load_first_f32(&e[n * y_i1 + y_j_0 * 8], active),
+                                    ts_set_f32(scale[y_i1])), active);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        ts_workspace_release(e);
+    }
+    return TS_OK;
+}
+
+static bool ts_softmax_float32_v3_1_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    return ((n <= 128) && (m >= 8));
+}
+
+struct ts_softmax_float32_v3_2_y_i {
     int64_t n;
     const float *x;
     int64_t x_s0;
     float *y;
     int64_t y_s0;
     bool stream;
+    int64_t y_phase;
     int64_t ahead;
 };
 
-static int ts_softmax_float32_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
+static int ts_softmax_float32_v3_2_y_i(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_softmax_float32_v3_0_y_i *const self = env;
+    const struct ts_softmax_float32_v3_2_y_i *const self = env;
     const int64_t n = self->n;
     const float *const x = self->x;
     const int64_t x_s0 = self->x_s0;
     float *const y = self->y;
     const int64_t y_s0 = self->y_s0;
     const bool stream = self->stream;
+    const int64_t y_phase = self->y_phase;
     const int64_t ahead = self->ahead;
     {
         float *const restrict e =
@@ -102,113 +912,124 @@ static int ts_softmax_float32_v3_0_y_i(const void *env, int64_t lower, int64_t u
                 total_rf[1] = ts_set_f32(0.0f);
                 total_rf[2] = ts_set_f32(0.0f);
                 total_rf[3] = ts_set_f32(0.0f);
-                for (int64_t pass_j_0_0 = 0,
-                    pass_j_0_0_end = ((n + 31) / 32
-                    + 31) / 32; pass_j_0_0 < pass_j_0_0_end; ++pass_j_0_0) {
+                for (int64_t total_pass_0_0 = 0,
+                    total_pass_0_0_end =
+                    ((n + 31) / 32 + 31) / 32; total_pass_0_0 < total_pass_0_0_end; ++total_pass_0_0) {
                     {
                         ts_f32 total_rf_part[4] = {{0}};
                         total_rf_part[0] = ts_set_f32(0.0f);
                         total_rf_part[1] = ts_set_f32(0.0f);
                         total_rf_part[2] = ts_set_f32(0.0f);
                         total_rf_part[3] = ts_set_f32(0.0f);
-                        for (int64_t pass_j_0_1 = 0,
-                            pass_j_0_1_end = ts_min_i64_s(ts_min_i64_s(32,
-                            (n + 31) / 32 - (pass_j_0_0 * 32)),
-                            n / 32 - (pass_j_0_0 * 32)); pass_j_0_1 < pass_j_0_1_end; ++pass_j_0_1) {
+                        for (int64_t total_pass_0_1 = 0,
+                            total_pass_0_1_end =
+                            ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32 - (total_pass_0_0 * 32)),
+                            n / 32 - (total_pass_0_0 * 32)); total_pass_0_1 < total_pass_0_1_end; ++total_pass_0_1) {
                             {
                                 __builtin_prefetch((const void *)((uintptr_t)x
-                                    + sizeof(float) * (uintptr_t)(x_s0 * y_i + pass_j_0_0 * 1024
-                                    + pass_j_0_1 * 32 + ahead * (2 * x_s0))));
+                                    + sizeof(float) * (uintptr_t)(x_s0 * y_i
+                                    + total_pass_0_0 * 1024 + total_pass_0_1 * 32
+                                    + ahead * (2 * x_s0))));
                                 ts_f32 exps1[4] = {ts_sub_f32(ts_load_f32(&x[x_s0 * y_i
-                                    + pass_j_0_0 * 1024 + pass_j_0_1 * 32]), ts_set_f32(peak[0])),
-                                    ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + pass_j_0_0 * 1024
-                                    + pass_j_0_1 * 32 + 8]), ts_set_f32(peak[0])),
-                                    ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + pass_j_0_0 * 1024
-                                    + pass_j_0_1 * 32 + 16]), ts_set_f32(peak[0])),
-                                    ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + pass_j_0_0 * 1024
-                                    + pass_j_0_1 * 32 + 24]), ts_set_f32(peak[0]))};
+                                    + total_pass_0_0 * 1024 + total_pass_0_1 * 32]),
+                                    ts_set_f32(peak[0])),
+                                    ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + total_pass_0_0 * 1024
+                                    + total_pass_0_1 * 32 + 8]), ts_set_f32(peak[0])),
+                                    ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + total_pass_0_0 * 1024
+                                    + total_pass_0_1 * 32 + 16]), ts_set_f32(peak[0])),
+                                    ts_sub_f32(ts_load_f32(&x[x_s0 * y_i + total_pass_0_0 * 1024
+                                    + total_pass_0_1 * 32 + 24]), ts_set_f32(peak[0]))};
                                 ts_exp_by_four_f32(exps1 + 0);
-                                ts_store_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32], exps1[0]);
+                                ts_store_f32(&e[total_pass_0_0 * 1024 + total_pass_0_1 * 32],
+                                    exps1[0]);
                                 total_rf_part[0] = ts_add_f32(total_rf_part[0],
-                                    ts_load_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32]));
+                                    ts_load_f32(&e[total_pass_0_0 * 1024 + total_pass_0_1 * 32]));
                                 __builtin_prefetch((const void *)((uintptr_t)x
-                                    + sizeof(float) * (uintptr_t)(x_s0 * y_i + pass_j_0_0 * 1024
-                                    + pass_j_0_1 * 32 + 8 + ahead * (2 * x_s0))));
-                                ts_store_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 8], exps1[1]);
+                                    + sizeof(float) * (uintptr_t)(x_s0 * y_i
+                                    + total_pass_0_0 * 1024 + total_pass_0_1 * 32 + 8
+                                    + ahead * (2 * x_s0))));
+                                ts_store_f32(&e[total_pass_0_0 * 1024 + total_pass_0_1 * 32 + 8],
+                                    exps1[1]);
                                 total_rf_part[1] = ts_add_f32(total_rf_part[1],
-                                    ts_load_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 8]));
+                                    ts_load_f32(&e[total_pass_0_0 * 1024 + total_pass_0_1 * 32
+                                    + 8]));
                                 __builtin_prefetch((const void *)((uintptr_t)x
-                                    + sizeof(float) * (uintptr_t)(x_s0 * y_i + pass_j_0_0 * 1024
-                                    + pass_j_0_1 * 32 + 16 + ahead * (2 * x_s0))));
-                                ts_store_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 16],
+                                    + sizeof(float) * (uintptr_t)(x_s0 * y_i
+                                    + total_pass_0_0 * 1024 + total_pass_0_1 * 32 + 16
+                                    + ahead * (2 * x_s0))));
+                                ts_store_f32(&e[total_pass_0_0 * 1024 + total_pass_0_1 * 32 + 16],
                                     exps1[2]);
                                 total_rf_part[2] = ts_add_f32(total_rf_part[2],
-                                    ts_load_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 16]));
+                                    ts_load_f32(&e[total_pass_0_0 * 1024 + total_pass_0_1 * 32
+                                    + 16]));
                                 __builtin_prefetch((const void *)((uintptr_t)x
-                                    + sizeof(float) * (uintptr_t)(x_s0 * y_i + pass_j_0_0 * 1024
-                                    + pass_j_0_1 * 32 + 24 + ahead * (2 * x_s0))));
-                                ts_store_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 24],
+                                    + sizeof(float) * (uintptr_t)(x_s0 * y_i
+                                    + total_pass_0_0 * 1024 + total_pass_0_1 * 32 + 24
+                                    + ahead * (2 * x_s0))));
+                                ts_store_f32(&e[total_pass_0_0 * 1024 + total_pass_0_1 * 32 + 24],
                                     exps1[3]);
                                 total_rf_part[3] = ts_add_f32(total_rf_part[3],
-                                    ts_load_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 24]));
+                                    ts_load_f32(&e[total_pass_0_0 * 1024 + total_pass_0_1 * 32
+                                    + 24]));
                             }
                         }
-                        for (int64_t pass_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
-                            (n + 31) / 32 - (pass_j_0_0 * 32)), n / 32 - (pass_j_0_0 * 32)),
-                            pass_j_0_1_end = ts_min_i64_s(32,
-                            (n + 31) / 32 - (pass_j_0_0 * 32)); pass_j_0_1 < pass_j_0_1_end; ++pass_j_0_1) {
+                        for (int64_t total_pass_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                            (n + 31) / 32 - (total_pass_0_0 * 32)), n / 32 - (total_pass_0_0 * 32)),
+                            total_pass_0_1_end =
+                            ts_min_i64_s(32, (n
+                            + 31) / 32 - (total_pass_0_0 * 32)); total_pass_0_1 < total_pass_0_1_end; ++total_pass_0_1) {
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(n - (pass_j_0_0 * 1024) - (pass_j_0_1 * 32), 8);
+                                    ts_min_i64_s(n - (total_pass_0_0 * 1024) - (total_pass_0_1 * 32), 8);
                                 if (active > 0) {
                                     const ts_f32 kept1 =
                                         ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
-                                        + pass_j_0_0 * 1024 + pass_j_0_1 * 32], active),
+                                        + total_pass_0_0 * 1024 + total_pass_0_1 * 32], active),
                                         ts_set_f32(peak[0])));
-                                    ts_store_first_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32],
-                                        kept1, active);
+                                    ts_store_first_f32(&e[total_pass_0_0 * 1024
+                                        + total_pass_0_1 * 32], kept1, active);
                                     total_rf_part[0] = ts_select_f32(ts_first_m32(active),
                                         ts_add_f32(total_rf_part[0], kept1), total_rf_part[0]);
                                 }
                             }
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(ts_max_i64_s(n - (pass_j_0_0 * 1024) - (pass_j_0_1 * 32) - 8, 0), 8);
+                                    ts_min_i64_s(ts_max_i64_s(n - (total_pass_0_0 * 1024) - (total_pass_0_1 * 32) - 8, 0), 8);
                                 if (active > 0) {
                                     const ts_f32 kept1 =
                                         ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
-                                        + pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 8], active),
+                                        + total_pass_0_0 * 1024 + total_pass_0_1 * 32 + 8], active),
                                         ts_set_f32(peak[0])));
-                                    ts_store_first_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 8],
-                                        kept1, active);
+                                    ts_store_first_f32(&e[total_pass_0_0 * 1024
+                                        + total_pass_0_1 * 32 + 8], kept1, active);
                                     total_rf_part[1] = ts_select_f32(ts_first_m32(active),
                                         ts_add_f32(total_rf_part[1], kept1), total_rf_part[1]);
                                 }
                             }
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(ts_max_i64_s(n - (pass_j_0_0 * 1024) - (pass_j_0_1 * 32) - 16, 0), 8);
+                                    ts_min_i64_s(ts_max_i64_s(n - (total_pass_0_0 * 1024) - (total_pass_0_1 * 32) - 16, 0), 8);
                                 if (active > 0) {
                                     const ts_f32 kept1 =
                                         ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
-                                        + pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 16], active),
-                                        ts_set_f32(peak[0])));
-                                    ts_store_first_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 16],
-                                        kept1, active);
+                                        + total_pass_0_0 * 1024 + total_pass_0_1 * 32 + 16],
+                                        active), ts_set_f32(peak[0])));
+                                    ts_store_first_f32(&e[total_pass_0_0 * 1024
+                                        + total_pass_0_1 * 32 + 16], kept1, active);
                                     total_rf_part[2] = ts_select_f32(ts_first_m32(active),
                                         ts_add_f32(total_rf_part[2], kept1), total_rf_part[2]);
                                 }
                             }
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(ts_max_i64_s(n - (pass_j_0_0 * 1024) - (pass_j_0_1 * 32) - 24, 0), 8);
+                                    ts_min_i64_s(ts_max_i64_s(n - (total_pass_0_0 * 1024) - (total_pass_0_1 * 32) - 24, 0), 8);
                                 if (active > 0) {
                                     const ts_f32 kept1 =
                                         ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[x_s0 * y_i
-                                        + pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 24], active),
-                                        ts_set_f32(peak[0])));
-                                    ts_store_first_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 24],
-                                        kept1, active);
+                                        + total_pass_0_0 * 1024 + total_pass_0_1 * 32 + 24],
+                                        active), ts_set_f32(peak[0])));
+                                    ts_store_first_f32(&e[total_pass_0_0 * 1024
+                                        + total_pass_0_1 * 32 + 24], kept1, active);
                                     total_rf_part[3] = ts_select_f32(ts_first_m32(active),
                                         ts_add_f32(total_rf_part[3], kept1), total_rf_part[3]);
                                 }
@@ -226,26 +1047,52 @@ static int ts_softmax_float32_v3_0_y_i(const void *env, int64_t lower, int64_t u
                 total[0] = total[0] + ts_reduce_add_f32(total_rf[2]);
                 total[0] = total[0] + ts_reduce_add_f32(total_rf[3]);
                 scale[0] = 1.0f / total[0];
-                if (stream) {
-                    ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * y_i], false);
-                    __builtin_prefetch(&y[y_s0 * y_i + (n / 8) * 8], 1);
-                    for (int64_t y_j_0 = 0, y_j_0_end = n / 8; y_j_0 < y_j_0_end; ++y_j_0) {
-                        ts_row_push_f32(&line0,
-                            ts_mul_f32(ts_load_f32(&e[y_j_0 * 8]), ts_set_f32(scale[0])));
-                    }
-                    ts_row_end_f32(&line0);
-                } else {
-                    for (int64_t y_j_0 = 0, y_j_0_end = n / 8; y_j_0 < y_j_0_end; ++y_j_0) {
-                        ts_store_f32(&y[y_s0 * y_i + y_j_0 * 8],
-                            ts_mul_f32(ts_load_f32(&e[y_j_0 * 8]), ts_set_f32(scale[0])));
+                for (int64_t y_j_0 = y_phase / 8,
+                    y_j_0_end = (y_phase + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                    {
+                        const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(y_phase - (y_j_0 * 8))), ts_first_m32(ts_min_i64_s(n + y_phase - (y_j_0 * 8), 8)));
+                        if (ts_any_m32(on0)) {
+                            ts_store_mask_f32(&y[y_s0 * y_i + y_j_0 * 8 - y_phase],
+                                ts_mul_f32(ts_load_mask_f32(&e[y_j_0 * 8 - y_phase], on0),
+                                ts_set_f32(scale[0])), on0);
+                        }
                     }
                 }
-                for (int64_t y_j_0 = n / 8, y_j_0_end = (n + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                if (stream) {
+                    if (((uintptr_t)&y[y_s0 * y_i
+                        + ((y_phase + 7) / 8) * 8 - y_phase]) % TS_BYTES == 0) {
+                        for (int64_t y_j_0 = (y_phase + 7) / 8,
+                            y_j_0_end = (n + y_phase) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                            ts_stream_f32(&y[y_s0 * y_i + y_j_0 * 8 - y_phase] + 0,
+                                ts_mul_f32(ts_load_f32(&e[y_j_0 * 8 - y_phase]),
+                                ts_set_f32(scale[0])));
+                        }
+                    } else {
+                        ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * y_i
+                            + ((y_phase + 7) / 8) * 8 - y_phase], false);
+                        __builtin_prefetch(&y[y_s0 * y_i + ((n + y_phase) / 8) * 8 - y_phase], 1);
+                        for (int64_t y_j_0 = (y_phase + 7) / 8,
+                            y_j_0_end = (n + y_phase) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                            ts_row_push_f32(&line0,
+                                ts_mul_f32(ts_load_f32(&e[y_j_0 * 8 - y_phase]),
+                                ts_set_f32(scale[0])));
+                        }
+                        ts_row_end_f32(&line0);
+                    }
+                } else {
+                    for (int64_t y_j_0 = (y_phase + 7) / 8,
+                        y_j_0_end = (n + y_phase) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                        ts_store_f32(&y[y_s0 * y_i + y_j_0 * 8 - y_phase],
+                            ts_mul_f32(ts_load_f32(&e[y_j_0 * 8 - y_phase]), ts_set_f32(scale[0])));
+                    }
+                }
+                for (int64_t y_j_0 = ts_max_i64_s((n + y_phase) / 8, (y_phase + 7) / 8),
+                    y_j_0_end = (n + y_phase + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
                     {
-                        const int64_t active = n - (y_j_0 * 8);
+                        const int64_t active = n + y_phase - (y_j_0 * 8);
                         if (active > 0) {
-                            ts_store_first_f32(&y[y_s0 * y_i + y_j_0 * 8],
-                                ts_mul_f32(ts_load_first_f32(&e[y_j_0 * 8], active),
+                            ts_store_first_f32(&y[y_s0 * y_i + y_j_0 * 8 - y_phase],
+                                ts_mul_f32(ts_load_first_f32(&e[y_j_0 * 8 - y_phase], active),
                                 ts_set_f32(scale[0])), active);
                         }
                     }
@@ -260,7 +1107,7 @@ static int ts_softmax_float32_v3_0_y_i(const void *env, int64_t lower, int64_t u
     return TS_OK;
 }
 
-static int ts_softmax_float32_v3_0(const ts_call *call)
+static int ts_softmax_float32_v3_2(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -270,17 +1117,22 @@ static int ts_softmax_float32_v3_0(const ts_call *call)
     const int64_t y_s0 = call->strides[2];
     const double moved = 4.0 * (double)(m) * (double)(n) + 4.0 * (double)(m) * (double)(n);
     const bool stream = moved > call->stream_above;
+    const int64_t y_phase = (int64_t)((uintptr_t)y / sizeof *y % 16);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_softmax_float32_v3_0_y_i env = {n, x, x_s0, y, y_s0, stream, ahead};
+        const struct ts_softmax_float32_v3_2_y_i env =
+            {n, x, x_s0, y, y_s0, stream, y_phase, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 19
             + (((n + 31) / 32 + 31) / 32) * (4
             + (ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32), n / 32)) * 161
             + (ts_min_i64_s(32, (n + 31) / 32) - (ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32),
-            n / 32))) * 161 + 8) + ((n + 7) / 8) * 8 + 29);
+            n / 32))) * 161 + 8) + ((y_phase + 7) / 8) * 10
+            + (ts_max_i64_s((n + y_phase) / 8 - ((y_phase + 7) / 8), 0)) * 10
+            + ((n + y_phase + 7) / 8) * 10 - ((y_phase / 8) * 10) - ((ts_max_i64_s((n
+            + y_phase) / 8, (y_phase + 7) / 8)) * 10) + 29);
         const int status =
-            ts_parallel(ts_softmax_float32_v3_0_y_i, &env, 0, m, grain, call->threads);
+            ts_parallel(ts_softmax_float32_v3_2_y_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -288,30 +1140,649 @@ static int ts_softmax_float32_v3_0(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_softmax_float32_v3[1];
-const ts_variant ts_softmax_float32_v3[1] = {
-    {ts_softmax_float32_v3_0, NULL, UINT64_C(10), "0"},
+extern const ts_variant ts_softmax_float32_v3[3];
+const ts_variant ts_softmax_float32_v3[3] = {
+    {ts_softmax_float32_v3_0, ts_softmax_float32_v3_0_when, UINT64_C(0), "0"},
+    {ts_softmax_float32_v3_1, ts_softmax_float32_v3_1_when, UINT64_C(10), "1"},
+    {ts_softmax_float32_v3_2, NULL, UINT64_C(10), "2"},
 };
 
-struct ts_softmax_float64_v3_0_y_i {
+struct ts_softmax_float64_v3_0_y_i0 {
+    int64_t n;
+    const double *x;
+    int64_t x_s0;
+    int64_t x_s1;
+    double *y;
+    int64_t y_s0;
+    int64_t y_s1;
+};
+
+static int ts_softmax_float64_v3_0_y_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_softmax_float64_v3_0_y_i0 *const self = env;
+    const int64_t n = self->n;
+    const double *const x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    const int64_t x_s1 = self->x_s1;
+    double *const y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const int64_t y_s1 = self->y_s1;
+    {
+        double *const restrict e =
+            ts_workspace_acquire(ts_bytes(4, ts_bytes(n, sizeof(double))));
+        if (!e) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
+            {
+                _Alignas(64) double peak[4];
+                _Alignas(64) double total[4];
+                _Alignas(64) double scale[4];
+                ts_f64 peak_whole[1] = {{0}};
+                ts_f64 total_whole[1] = {{0}};
+                peak_whole[0] = ts_set_f64((-__builtin_inf()));
+                for (int64_t peak_j = 0; peak_j < n; ++peak_j) {
+                    peak_whole[0] = ts_max_f64(peak_whole[0],
+                        ts_load_strided_f64(&x[x_s0 * (y_i0 * 4) + x_s1 * peak_j], x_s0));
+                }
+                ts_store_f64(&peak[0], peak_whole[0]);
+                for (int64_t e_j = 0; e_j < n; ++e_j) {
+                    ts_store_strided_f64(&e[e_j], n,
+                        ts_exp_f64(ts_sub_f64(ts_load_strided_f64(&x[x_s0 * (y_i0 * 4)
+                        + x_s1 * e_j], x_s0), ts_load_f64(&peak[0]))));
+                }
+                total_whole[0] = ts_set_f64(0.0);
+                for (int64_t total_j = 0; total_j < n; ++total_j) {
+                    total_whole[0] = ts_add_f64(total_whole[0],
+                        ts_load_strided_f64(&e[total_j], n));
+                }
+                ts_store_f64(&total[0], total_whole[0]);
+                ts_store_f64(&scale[0], ts_div_f64(ts_set_f64(1.0), ts_load_f64(&total[0])));
+                for (int64_t y_j = 0; y_j < n; ++y_j) {
+                    ts_store_strided_f64(&y[y_s0 * (y_i0 * 4) + y_s1 * y_j], y_s0,
+                        ts_mul_f64(ts_load_strided_f64(&e[y_j], n), ts_load_f64(&scale[0])));
+                }
+            }
+        }
+        ts_workspace_release(e);
+    }
+    return TS_OK;
+}
+
+static int ts_softmax_float64_v3_0(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const double *const x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    const int64_t x_s1 = call->strides[1];
+    double *const y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    const int64_t y_s1 = call->strides[3];
+    {
+        const struct ts_softmax_float64_v3_0_y_i0 env = {n, x, x_s0, x_s1, y, y_s0, y_s1};
+        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, n * 38 + 9);
+        const int status =
+            ts_parallel(ts_softmax_float64_v3_0_y_i0, &env, 0, m / 4, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    {
+        double *const restrict e =
+            ts_workspace_acquire(ts_bytes(4, ts_bytes(n, sizeof(double))));
+        if (!e) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t y_i0 = m / 4, y_i0_end = (m + 3) / 4; y_i0 < y_i0_end; ++y_i0) {
+            {
+                _Alignas(64) double peak[4];
+                _Alignas(64) double total[4];
+                _Alignas(64) double scale[4];
+                ts_f64 peak_whole[1] = {{0}};
+                ts_f64 total_whole[1] = {{0}};
+                {
+                    const int64_t active = m - (y_i0 * 4);
+                    if (active > 0) {
+                        peak_whole[0] = ts_set_f64((-__builtin_inf()));
+                    }
+                }
+                for (int64_t peak_j = 0; peak_j < n; ++peak_j) {
+                    {
+                        const int64_t active = m - (y_i0 * 4);
+                        if (active > 0) {
+                            peak_whole[0] = ts_max_f64(peak_whole[0],
+                                ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4) + x_s1 * peak_j],
+                                x_s0, active));
+                        }
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 4);
+                    if (active > 0) {
+                        ts_store_first_f64(&peak[0], peak_whole[0], active);
+                    }
+                }
+                for (int64_t e_j = 0; e_j < n; ++e_j) {
+                    {
+                        const int64_t active = m - (y_i0 * 4);
+                        if (active > 0) {
+                            ts_store_strided_first_f64(&e[e_j], n,
+                                ts_exp_f64(ts_sub_f64(ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4) + x_s1 * e_j], x_s0, active), ts_load_first_f64(&peak[0], active))), active);
+                        }
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 4);
+                    if (active > 0) {
+                        total_whole[0] = ts_set_f64(0.0);
+                    }
+                }
+                for (int64_t total_j = 0; total_j < n; ++total_j) {
+                    {
+                        const int64_t active = m - (y_i0 * 4);
+                        if (active > 0) {
+                            total_whole[0] = ts_add_f64(total_whole[0],
+                                ts_load_strided_first_f64(&e[total_j], n, active));
+                        }
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 4);
+                    if (active > 0) {
+                        ts_store_first_f64(&total[0], total_whole[0], active);
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 4);
+                    if (active > 0) {
+                        ts_store_first_f64(&scale[0],
+                            ts_div_f64(ts_set_f64(1.0), ts_load_first_f64(&total[0], active)),
+                            active);
+                    }
+                }
+                for (int64_t y_j = 0; y_j < n; ++y_j) {
+                    {
+                        const int64_t active = m - (y_i0 * 4);
+                        if (active > 0) {
+                            ts_store_strided_first_f64(&y[y_s0 * (y_i0 * 4) + y_s1 * y_j], y_s0,
+                                ts_mul_f64(ts_load_strided_first_f64(&e[y_j], n, active),
+                                ts_load_first_f64(&scale[0], active)), active);
+                        }
+                    }
+                }
+            }
+        }
+        ts_workspace_release(e);
+    }
+    return TS_OK;
+}
+
+static bool ts_softmax_float64_v3_0_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    return ((n <= 1) && (m >= 8));
+}
+
+struct ts_softmax_float64_v3_1_y_i0 {
+    int64_t n;
+    const double *x;
+    int64_t x_s0;
+    double *y;
+    int64_t y_s0;
+};
+
+TS_MANY_ROWS static int ts_softmax_float64_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_softmax_float64_v3_1_y_i0 *const self = env;
+    const int64_t n = self->n;
+    const double *const x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    double *const y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    {
+        double *const restrict e =
+            ts_workspace_acquire(ts_bytes(4, ts_bytes(n, sizeof(double))));
+        if (!e) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
+            {
+                _Alignas(64) double peak[4];
+                _Alignas(64) double total[4];
+                _Alignas(64) double scale[4];
+                ts_f64 peak_rows[4] = {{0}};
+                ts_f64 peak_whole[1] = {{0}};
+                ts_f64 total_rows[4] = {{0}};
+                ts_f64 total_whole[1] = {{0}};
+                peak_rows[0] = ts_set_f64((-__builtin_inf()));
+                peak_rows[1] = ts_set_f64((-__builtin_inf()));
+                peak_rows[2] = ts_set_f64((-__builtin_inf()));
+                peak_rows[3] = ts_set_f64((-__builtin_inf()));
+                for (int64_t peak_j0 = 0, peak_j0_end = n / 4; peak_j0 < peak_j0_end; ++peak_j0) {
+                    peak_rows[0] = ts_max_f64(peak_rows[0],
+                        ts_load_f64(&x[x_s0 * (y_i0 * 4) + peak_j0 * 4]));
+                    peak_rows[1] = ts_max_f64(peak_rows[1],
+                        ts_load_f64(&x[x_s0 * (y_i0 * 4 + 1) + peak_j0 * 4]));
+                    peak_rows[2] = ts_max_f64(peak_rows[2],
+                        ts_load_f64(&x[x_s0 * (y_i0 * 4 + 2) + peak_j0 * 4]));
+                    peak_rows[3] = ts_max_f64(peak_rows[3],
+                        ts_load_f64(&x[x_s0 * (y_i0 * 4 + 3) + peak_j0 * 4]));
+                }
+                for (int64_t peak_j0 = n / 4,
+                    peak_j0_end = (n + 3) / 4; peak_j0 < peak_j0_end; ++peak_j0) {
+                    {
+                        const int64_t active = n - (peak_j0 * 4);
+                        if (active > 0) {
+                            peak_rows[0] = ts_select_f64(ts_first_m64(active),
+                                ts_max_f64(peak_rows[0],
+                                ts_load_first_f64(&x[x_s0 * (y_i0 * 4) + peak_j0 * 4], active)),
+                                peak_rows[0]);
+                            peak_rows[1] = ts_select_f64(ts_first_m64(active),
+                                ts_max_f64(peak_rows[1],
+                                ts_load_first_f64(&x[x_s0 * (y_i0 * 4 + 1) + peak_j0 * 4], active)),
+                                peak_rows[1]);
+                            peak_rows[2] = ts_select_f64(ts_first_m64(active),
+                                ts_max_f64(peak_rows[2],
+                                ts_load_first_f64(&x[x_s0 * (y_i0 * 4 + 2) + peak_j0 * 4], active)),
+                                peak_rows[2]);
+                            peak_rows[3] = ts_select_f64(ts_first_m64(active),
+                                ts_max_f64(peak_rows[3],
+                                ts_load_first_f64(&x[x_s0 * (y_i0 * 4 + 3) + peak_j0 * 4], active)),
+                                peak_rows[3]);
+                        }
+                    }
+                }
+                peak_whole[0] = ts_set_f64((-__builtin_inf()));
+                ts_transpose_f64(peak_rows);
+                peak_whole[0] = ts_max_f64(peak_whole[0], peak_rows[0]);
+                peak_whole[0] = ts_max_f64(peak_whole[0], peak_rows[1]);
+                peak_whole[0] = ts_max_f64(peak_whole[0], peak_rows[2]);
+                peak_whole[0] = ts_max_f64(peak_whole[0], peak_rows[3]);
+                ts_store_f64(&peak[0], peak_whole[0]);
+                for (int64_t e_i = 0; e_i < 4; ++e_i) {
+                    for (int64_t e_j_0 = 0, e_j_0_end = n / 4; e_j_0 < e_j_0_end; ++e_j_0) {
+                        ts_store_f64(&e[n * e_i + e_j_0 * 4],
+                            ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * (y_i0 * 4 + e_i)
+                            + e_j_0 * 4]), ts_set_f64(peak[e_i]))));
+                    }
+                    for (int64_t e_j_0 = n / 4,
+                        e_j_0_end = (n + 3) / 4; e_j_0 < e_j_0_end; ++e_j_0) {
+                        {
+                            const int64_t active = n - (e_j_0 * 4);
+                            if (active > 0) {
+                                ts_store_first_f64(&e[n * e_i + e_j_0 * 4],
+                                    ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * (y_i0 * 4
+                                    + e_i) + e_j_0 * 4], active), ts_set_f64(peak[e_i]))), active);
+                            }
+                        }
+                    }
+                }
+                total_rows[0] = ts_set_f64(0.0);
+                total_rows[1] = ts_set_f64(0.0);
+                total_rows[2] = ts_set_f64(0.0);
+                total_rows[3] = ts_set_f64(0.0);
+                for (int64_t total_j0 = 0,
+                    total_j0_end = n / 4; total_j0 < total_j0_end; ++total_j0) {
+                    total_rows[0] = ts_add_f64(total_rows[0], ts_load_f64(&e[total_j0 * 4]));
+                    total_rows[1] = ts_add_f64(total_rows[1],
+                        ts_load_f64(&e[n * 1 + total_j0 * 4]));
+                    total_rows[2] = ts_add_f64(total_rows[2],
+                        ts_load_f64(&e[n * 2 + total_j0 * 4]));
+                    total_rows[3] = ts_add_f64(total_rows[3],
+                        ts_load_f64(&e[n * 3 + total_j0 * 4]));
+                }
+                for (int64_t total_j0 = n / 4,
+                    total_j0_end = (n + 3) / 4; total_j0 < total_j0_end; ++total_j0) {
+                    {
+                        const int64_t active = n - (total_j0 * 4);
+                        if (active > 0) {
+                            total_rows[0] = ts_select_f64(ts_first_m64(active),
+                                ts_add_f64(total_rows[0],
+                                ts_load_first_f64(&e[total_j0 * 4], active)), total_rows[0]);
+                            total_rows[1] = ts_select_f64(ts_first_m64(active),
+                                ts_add_f64(total_rows[1],
+                                ts_load_first_f64(&e[n * 1 + total_j0 * 4], active)),
+                                total_rows[1]);
+                            total_rows[2] = ts_select_f64(ts_first_m64(active),
+                                ts_add_f64(total_rows[2],
+                                ts_load_first_f64(&e[n * 2 + total_j0 * 4], active)),
+                                total_rows[2]);
+                            total_rows[3] = ts_select_f64(ts_first_m64(active),
+                                ts_add_f64(total_rows[3],
+                                ts_load_first_f64(&e[n * 3 + total_j0 * 4], active)),
+                                total_rows[3]);
+                        }
+                    }
+                }
+                total_whole[0] = ts_set_f64(0.0);
+                ts_transpose_f64(total_rows);
+                total_whole[0] = ts_add_f64(total_whole[0], total_rows[0]);
+                total_whole[0] = ts_add_f64(total_whole[0], total_rows[1]);
+                total_whole[0] = ts_add_f64(total_whole[0], total_rows[2]);
+                total_whole[0] = ts_add_f64(total_whole[0], total_rows[3]);
+                ts_store_f64(&total[0], total_whole[0]);
+                ts_store_f64(&scale[0], ts_div_f64(ts_set_f64(1.0), ts_load_f64(&total[0])));
+                for (int64_t y_i1 = 0; y_i1 < 4; ++y_i1) {
+                    for (int64_t y_j_0 = 0, y_j_0_end = n / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                        ts_store_f64(&y[y_s0 * (y_i0 * 4 + y_i1) + y_j_0 * 4],
+                            ts_mul_f64(ts_load_f64(&e[n * y_i1 + y_j_0 * 4]),
+                            ts_set_f64(scale[y_i1])));
+                    }
+                    for (int64_t y_j_0 = n / 4,
+                        y_j_0_end = (n + 3) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                        {
+                            const int64_t active = n - (y_j_0 * 4);
+                            if (active > 0) {
+                                ts_store_first_f64(&y[y_s0 * (y_i0 * 4 + y_i1) + y_j_0 * 4],
+                                    ts_mul_f64(ts_load_first_f64(&e[n * y_i1 + y_j_0 * 4], active),
+                                    ts_set_f64(scale[y_i1])), active);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        ts_workspace_release(e);
+    }
+    return TS_OK;
+}
+
+static int ts_softmax_float64_v3_1(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const double *const x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    double *const y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    {
+        const struct ts_softmax_float64_v3_1_y_i0 env = {n, x, x_s0, y, y_s0};
+        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 3) / 4) * 199 + 33);
+        const int status =
+            ts_parallel(ts_softmax_float64_v3_1_y_i0, &env, 0, m / 4, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    {
+        double *const restrict e =
+            ts_workspace_acquire(ts_bytes(4, ts_bytes(n, sizeof(double))));
+        if (!e) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t y_i0 = m / 4, y_i0_end = (m + 3) / 4; y_i0 < y_i0_end; ++y_i0) {
+            {
+                _Alignas(64) double peak[4];
+                _Alignas(64) double total[4];
+                _Alignas(64) double scale[4];
+                ts_f64 peak_rows[4] = {{0}};
+                ts_f64 peak_whole[1] = {{0}};
+                ts_f64 total_rows[4] = {{0}};
+                ts_f64 total_whole[1] = {{0}};
+                for (int64_t peak_rows_init_row = 0,
+                    peak_rows_init_row_end =
+                    m - (y_i0 * 4); peak_rows_init_row < peak_rows_init_row_end; ++peak_rows_init_row) {
+                    peak_rows[peak_rows_init_row] = ts_set_f64((-__builtin_inf()));
+                }
+                for (int64_t peak_j0 = 0, peak_j0_end = n / 4; peak_j0 < peak_j0_end; ++peak_j0) {
+                    if (y_i0 * 4 < m) {
+                        peak_rows[0] = ts_max_f64(peak_rows[0],
+                            ts_load_f64(&x[x_s0 * (y_i0 * 4) + peak_j0 * 4]));
+                    }
+                    if (y_i0 * 4 + 1 < m) {
+                        peak_rows[1] = ts_max_f64(peak_rows[1],
+                            ts_load_f64(&x[x_s0 * (y_i0 * 4 + 1) + peak_j0 * 4]));
+                    }
+                    if (y_i0 * 4 + 2 < m) {
+                        peak_rows[2] = ts_max_f64(peak_rows[2],
+                            ts_load_f64(&x[x_s0 * (y_i0 * 4 + 2) + peak_j0 * 4]));
+                    }
+                    if (y_i0 * 4 + 3 < m) {
+                        peak_rows[3] = ts_max_f64(peak_rows[3],
+                            ts_load_f64(&x[x_s0 * (y_i0 * 4 + 3) + peak_j0 * 4]));
+                    }
+                }
+                for (int64_t peak_j0 = n / 4,
+                    peak_j0_end = (n + 3) / 4; peak_j0 < peak_j0_end; ++peak_j0) {
+                    if (y_i0 * 4 < m) {
+                        {
+                            const int64_t active = n - (peak_j0 * 4);
+                            if (active > 0) {
+                                peak_rows[0] = ts_select_f64(ts_first_m64(active),
+                                    ts_max_f64(peak_rows[0],
+                                    ts_load_first_f64(&x[x_s0 * (y_i0 * 4) + peak_j0 * 4], active)),
+                                    peak_rows[0]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 4 + 1 < m) {
+                        {
+                            const int64_t active = n - (peak_j0 * 4);
+                            if (active > 0) {
+                                peak_rows[1] = ts_select_f64(ts_first_m64(active),
+                                    ts_max_f64(peak_rows[1],
+                                    ts_load_first_f64(&x[x_s0 * (y_i0 * 4 + 1) + peak_j0 * 4],
+                                    active)), peak_rows[1]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 4 + 2 < m) {
+                        {
+                            const int64_t active = n - (peak_j0 * 4);
+                            if (active > 0) {
+                                peak_rows[2] = ts_select_f64(ts_first_m64(active),
+                                    ts_max_f64(peak_rows[2],
+                                    ts_load_first_f64(&x[x_s0 * (y_i0 * 4 + 2) + peak_j0 * 4],
+                                    active)), peak_rows[2]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 4 + 3 < m) {
+                        {
+                            const int64_t active = n - (peak_j0 * 4);
+                            if (active > 0) {
+                                peak_rows[3] = ts_select_f64(ts_first_m64(active),
+                                    ts_max_f64(peak_rows[3],
+                                    ts_load_first_f64(&x[x_s0 * (y_i0 * 4 + 3) + peak_j0 * 4],
+                                    active)), peak_rows[3]);
+                            }
+                        }
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 4);
+                    if (active > 0) {
+                        peak_whole[0] = ts_set_f64((-__builtin_inf()));
+                    }
+                }
+                ts_transpose_f64(peak_rows);
+                {
+                    const int64_t active = m - (y_i0 * 4);
+                    if (active > 0) {
+                        peak_whole[0] = ts_max_f64(peak_whole[0], peak_rows[0]);
+                        peak_whole[0] = ts_max_f64(peak_whole[0], peak_rows[1]);
+                        peak_whole[0] = ts_max_f64(peak_whole[0], peak_rows[2]);
+                        peak_whole[0] = ts_max_f64(peak_whole[0], peak_rows[3]);
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 4);
+                    if (active > 0) {
+                        ts_store_first_f64(&peak[0], peak_whole[0], active);
+                    }
+                }
+                for (int64_t e_i = 0, e_i_end = m - (y_i0 * 4); e_i < e_i_end; ++e_i) {
+                    for (int64_t e_j_0 = 0, e_j_0_end = n / 4; e_j_0 < e_j_0_end; ++e_j_0) {
+                        ts_store_f64(&e[n * e_i + e_j_0 * 4],
+                            ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * (y_i0 * 4 + e_i)
+                            + e_j_0 * 4]), ts_set_f64(peak[e_i]))));
+                    }
+                    for (int64_t e_j_0 = n / 4,
+                        e_j_0_end = (n + 3) / 4; e_j_0 < e_j_0_end; ++e_j_0) {
+                        {
+                            const int64_t active = n - (e_j_0 * 4);
+                            if (active > 0) {
+                                ts_store_first_f64(&e[n * e_i + e_j_0 * 4],
+                                    ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * (y_i0 * 4
+                                    + e_i) + e_j_0 * 4], active), ts_set_f64(peak[e_i]))), active);
+                            }
+                        }
+                    }
+                }
+                for (int64_t total_rows_init_row = 0,
+                    total_rows_init_row_end =
+                    m - (y_i0 * 4); total_rows_init_row < total_rows_init_row_end; ++total_rows_init_row) {
+                    total_rows[total_rows_init_row] = ts_set_f64(0.0);
+                }
+                for (int64_t total_j0 = 0,
+                    total_j0_end = n / 4; total_j0 < total_j0_end; ++total_j0) {
+                    if (y_i0 * 4 < m) {
+                        total_rows[0] = ts_add_f64(total_rows[0], ts_load_f64(&e[total_j0 * 4]));
+                    }
+                    if (y_i0 * 4 + 1 < m) {
+                        total_rows[1] = ts_add_f64(total_rows[1],
+                            ts_load_f64(&e[n * 1 + total_j0 * 4]));
+                    }
+                    if (y_i0 * 4 + 2 < m) {
+                        total_rows[2] = ts_add_f64(total_rows[2],
+                            ts_load_f64(&e[n * 2 + total_j0 * 4]));
+                    }
+                    if (y_i0 * 4 + 3 < m) {
+                        total_rows[3] = ts_add_f64(total_rows[3],
+                            ts_load_f64(&e[n * 3 + total_j0 * 4]));
+                    }
+                }
+                for (int64_t total_j0 = n / 4,
+                    total_j0_end = (n + 3) / 4; total_j0 < total_j0_end; ++total_j0) {
+                    if (y_i0 * 4 < m) {
+                        {
+                            const int64_t active = n - (total_j0 * 4);
+                            if (active > 0) {
+                                total_rows[0] = ts_select_f64(ts_first_m64(active),
+                                    ts_add_f64(total_rows[0],
+                                    ts_load_first_f64(&e[total_j0 * 4], active)), total_rows[0]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 4 + 1 < m) {
+                        {
+                            const int64_t active = n - (total_j0 * 4);
+                            if (active > 0) {
+                                total_rows[1] = ts_select_f64(ts_first_m64(active),
+                                    ts_add_f64(total_rows[1],
+                                    ts_load_first_f64(&e[n * 1 + total_j0 * 4], active)),
+                                    total_rows[1]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 4 + 2 < m) {
+                        {
+                            const int64_t active = n - (total_j0 * 4);
+                            if (active > 0) {
+                                total_rows[2] = ts_select_f64(ts_first_m64(active),
+                                    ts_add_f64(total_rows[2],
+                                    ts_load_first_f64(&e[n * 2 + total_j0 * 4], active)),
+                                    total_rows[2]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 4 + 3 < m) {
+                        {
+                            const int64_t active = n - (total_j0 * 4);
+                            if (active > 0) {
+                                total_rows[3] = ts_select_f64(ts_first_m64(active),
+                                    ts_add_f64(total_rows[3],
+                                    ts_load_first_f64(&e[n * 3 + total_j0 * 4], active)),
+                                    total_rows[3]);
+                            }
+                        }
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 4);
+                    if (active > 0) {
+                        total_whole[0] = ts_set_f64(0.0);
+                    }
+                }
+                ts_transpose_f64(total_rows);
+                {
+                    const int64_t active = m - (y_i0 * 4);
+                    if (active > 0) {
+                        total_whole[0] = ts_add_f64(total_whole[0], total_rows[0]);
+                        total_whole[0] = ts_add_f64(total_whole[0], total_rows[1]);
+                        total_whole[0] = ts_add_f64(total_whole[0], total_rows[2]);
+                        total_whole[0] = ts_add_f64(total_whole[0], total_rows[3]);
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 4);
+                    if (active > 0) {
+                        ts_store_first_f64(&total[0], total_whole[0], active);
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 4);
+                    if (active > 0) {
+                        ts_store_first_f64(&scale[0],
+                            ts_div_f64(ts_set_f64(1.0), ts_load_first_f64(&total[0], active)),
+                            active);
+                    }
+                }
+                for (int64_t y_i1 = 0, y_i1_end = m - (y_i0 * 4); y_i1 < y_i1_end; ++y_i1) {
+                    for (int64_t y_j_0 = 0, y_j_0_end = n / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                        ts_store_f64(&y[y_s0 * (y_i0 * 4 + y_i1) + y_j_0 * 4],
+                            ts_mul_f64(ts_load_f64(&e[n * y_i1 + y_j_0 * 4]),
+                            ts_set_f64(scale[y_i1])));
+                    }
+                    for (int64_t y_j_0 = n / 4,
+                        y_j_0_end = (n + 3) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                        {
+                            const int64_t active = n - (y_j_0 * 4);
+                            if (active > 0) {
+                                ts_store_first_f64(&y[y_s0 * (y_i0 * 4 + y_i1) + y_j_0 * 4],
+                                    ts_mul_f64(ts_load_first_f64(&e[n * y_i1 + y_j_0 * 4], active),
+                                    ts_set_f64(scale[y_i1])), active);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        ts_workspace_release(e);
+    }
+    return TS_OK;
+}
+
+static bool ts_softmax_float64_v3_1_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    return ((n <= 64) && (m >= 8));
+}
+
+struct ts_softmax_float64_v3_2_y_i {
     int64_t n;
     const double *x;
     int64_t x_s0;
     double *y;
     int64_t y_s0;
     bool stream;
+    int64_t y_phase;
     int64_t ahead;
 };
 
-static int ts_softmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
+static int ts_softmax_float64_v3_2_y_i(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_softmax_float64_v3_0_y_i *const self = env;
+    const struct ts_softmax_float64_v3_2_y_i *const self = env;
     const int64_t n = self->n;
     const double *const x = self->x;
     const int64_t x_s0 = self->x_s0;
     double *const y = self->y;
     const int64_t y_s0 = self->y_s0;
     const bool stream = self->stream;
+    const int64_t y_phase = self->y_phase;
     const int64_t ahead = self->ahead;
     {
         double *const restrict e =
@@ -391,108 +1862,114 @@ static int ts_softmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t u
                 total_rf[1] = ts_set_f64(0.0);
                 total_rf[2] = ts_set_f64(0.0);
                 total_rf[3] = ts_set_f64(0.0);
-                for (int64_t pass_j_0_0 = 0,
-                    pass_j_0_0_end = ((n + 15) / 16
-                    + 31) / 32; pass_j_0_0 < pass_j_0_0_end; ++pass_j_0_0) {
+                for (int64_t total_pass_0_0 = 0,
+                    total_pass_0_0_end =
+                    ((n + 15) / 16 + 31) / 32; total_pass_0_0 < total_pass_0_0_end; ++total_pass_0_0) {
                     {
                         ts_f64 total_rf_part[4] = {{0}};
                         total_rf_part[0] = ts_set_f64(0.0);
                         total_rf_part[1] = ts_set_f64(0.0);
                         total_rf_part[2] = ts_set_f64(0.0);
                         total_rf_part[3] = ts_set_f64(0.0);
-                        for (int64_t pass_j_0_1 = 0,
-                            pass_j_0_1_end = ts_min_i64_s(ts_min_i64_s(32,
-                            (n + 15) / 16 - (pass_j_0_0 * 32)),
-                            n / 16 - (pass_j_0_0 * 32)); pass_j_0_1 < pass_j_0_1_end; ++pass_j_0_1) {
+                        for (int64_t total_pass_0_1 = 0,
+                            total_pass_0_1_end =
+                            ts_min_i64_s(ts_min_i64_s(32, (n + 15) / 16 - (total_pass_0_0 * 32)),
+                            n / 16 - (total_pass_0_0 * 32)); total_pass_0_1 < total_pass_0_1_end; ++total_pass_0_1) {
                             __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(double) * (uintptr_t)(x_s0 * y_i + pass_j_0_0 * 512
-                                + pass_j_0_1 * 16 + ahead * (2 * x_s0))));
-                            ts_store_f64(&e[pass_j_0_0 * 512 + pass_j_0_1 * 16],
-                                ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + pass_j_0_0 * 512
-                                + pass_j_0_1 * 16]), ts_set_f64(peak[0]))));
+                                + sizeof(double) * (uintptr_t)(x_s0 * y_i + total_pass_0_0 * 512
+                                + total_pass_0_1 * 16 + ahead * (2 * x_s0))));
+                            ts_store_f64(&e[total_pass_0_0 * 512 + total_pass_0_1 * 16],
+                                ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                                + total_pass_0_0 * 512 + total_pass_0_1 * 16]),
+                                ts_set_f64(peak[0]))));
                             total_rf_part[0] = ts_add_f64(total_rf_part[0],
-                                ts_load_f64(&e[pass_j_0_0 * 512 + pass_j_0_1 * 16]));
+                                ts_load_f64(&e[total_pass_0_0 * 512 + total_pass_0_1 * 16]));
                             __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(double) * (uintptr_t)(x_s0 * y_i + pass_j_0_0 * 512
-                                + pass_j_0_1 * 16 + 4 + ahead * (2 * x_s0))));
-                            ts_store_f64(&e[pass_j_0_0 * 512 + pass_j_0_1 * 16 + 4],
-                                ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + pass_j_0_0 * 512
-                                + pass_j_0_1 * 16 + 4]), ts_set_f64(peak[0]))));
+                                + sizeof(double) * (uintptr_t)(x_s0 * y_i + total_pass_0_0 * 512
+                                + total_pass_0_1 * 16 + 4 + ahead * (2 * x_s0))));
+                            ts_store_f64(&e[total_pass_0_0 * 512 + total_pass_0_1 * 16 + 4],
+                                ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                                + total_pass_0_0 * 512 + total_pass_0_1 * 16 + 4]),
+                                ts_set_f64(peak[0]))));
                             total_rf_part[1] = ts_add_f64(total_rf_part[1],
-                                ts_load_f64(&e[pass_j_0_0 * 512 + pass_j_0_1 * 16 + 4]));
+                                ts_load_f64(&e[total_pass_0_0 * 512 + total_pass_0_1 * 16 + 4]));
                             __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(double) * (uintptr_t)(x_s0 * y_i + pass_j_0_0 * 512
-                                + pass_j_0_1 * 16 + 8 + ahead * (2 * x_s0))));
-                            ts_store_f64(&e[pass_j_0_0 * 512 + pass_j_0_1 * 16 + 8],
-                                ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + pass_j_0_0 * 512
-                                + pass_j_0_1 * 16 + 8]), ts_set_f64(peak[0]))));
+                                + sizeof(double) * (uintptr_t)(x_s0 * y_i + total_pass_0_0 * 512
+                                + total_pass_0_1 * 16 + 8 + ahead * (2 * x_s0))));
+                            ts_store_f64(&e[total_pass_0_0 * 512 + total_pass_0_1 * 16 + 8],
+                                ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                                + total_pass_0_0 * 512 + total_pass_0_1 * 16 + 8]),
+                                ts_set_f64(peak[0]))));
                             total_rf_part[2] = ts_add_f64(total_rf_part[2],
-                                ts_load_f64(&e[pass_j_0_0 * 512 + pass_j_0_1 * 16 + 8]));
+                                ts_load_f64(&e[total_pass_0_0 * 512 + total_pass_0_1 * 16 + 8]));
                             __builtin_prefetch((const void *)((uintptr_t)x
-                                + sizeof(double) * (uintptr_t)(x_s0 * y_i + pass_j_0_0 * 512
-                                + pass_j_0_1 * 16 + 12 + ahead * (2 * x_s0))));
-                            ts_store_f64(&e[pass_j_0_0 * 512 + pass_j_0_1 * 16 + 12],
-                                ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i + pass_j_0_0 * 512
-                                + pass_j_0_1 * 16 + 12]), ts_set_f64(peak[0]))));
+                                + sizeof(double) * (uintptr_t)(x_s0 * y_i + total_pass_0_0 * 512
+                                + total_pass_0_1 * 16 + 12 + ahead * (2 * x_s0))));
+                            ts_store_f64(&e[total_pass_0_0 * 512 + total_pass_0_1 * 16 + 12],
+                                ts_exp_f64(ts_sub_f64(ts_load_f64(&x[x_s0 * y_i
+                                + total_pass_0_0 * 512 + total_pass_0_1 * 16 + 12]),
+                                ts_set_f64(peak[0]))));
                             total_rf_part[3] = ts_add_f64(total_rf_part[3],
-                                ts_load_f64(&e[pass_j_0_0 * 512 + pass_j_0_1 * 16 + 12]));
+                                ts_load_f64(&e[total_pass_0_0 * 512 + total_pass_0_1 * 16 + 12]));
                         }
-                        for (int64_t pass_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
-                            (n + 15) / 16 - (pass_j_0_0 * 32)), n / 16 - (pass_j_0_0 * 32)),
-                            pass_j_0_1_end = ts_min_i64_s(32,
-                            (n + 15) / 16 - (pass_j_0_0 * 32)); pass_j_0_1 < pass_j_0_1_end; ++pass_j_0_1) {
+                        for (int64_t total_pass_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                            (n + 15) / 16 - (total_pass_0_0 * 32)), n / 16 - (total_pass_0_0 * 32)),
+                            total_pass_0_1_end =
+                            ts_min_i64_s(32, (n
+                            + 15) / 16 - (total_pass_0_0 * 32)); total_pass_0_1 < total_pass_0_1_end; ++total_pass_0_1) {
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(n - (pass_j_0_0 * 512) - (pass_j_0_1 * 16), 4);
+                                    ts_min_i64_s(n - (total_pass_0_0 * 512) - (total_pass_0_1 * 16),
+                                    4);
                                 if (active > 0) {
                                     const ts_f64 kept1 =
                                         ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
-                                        + pass_j_0_0 * 512 + pass_j_0_1 * 16], active),
+                                        + total_pass_0_0 * 512 + total_pass_0_1 * 16], active),
                                         ts_set_f64(peak[0])));
-                                    ts_store_first_f64(&e[pass_j_0_0 * 512 + pass_j_0_1 * 16],
-                                        kept1, active);
+                                    ts_store_first_f64(&e[total_pass_0_0 * 512
+                                        + total_pass_0_1 * 16], kept1, active);
                                     total_rf_part[0] = ts_select_f64(ts_first_m64(active),
                                         ts_add_f64(total_rf_part[0], kept1), total_rf_part[0]);
                                 }
                             }
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(ts_max_i64_s(n - (pass_j_0_0 * 512) - (pass_j_0_1 * 16) - 4, 0), 4);
+                                    ts_min_i64_s(ts_max_i64_s(n - (total_pass_0_0 * 512) - (total_pass_0_1 * 16) - 4, 0), 4);
                                 if (active > 0) {
                                     const ts_f64 kept1 =
                                         ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
-                                        + pass_j_0_0 * 512 + pass_j_0_1 * 16 + 4], active),
+                                        + total_pass_0_0 * 512 + total_pass_0_1 * 16 + 4], active),
                                         ts_set_f64(peak[0])));
-                                    ts_store_first_f64(&e[pass_j_0_0 * 512 + pass_j_0_1 * 16 + 4],
-                                        kept1, active);
+                                    ts_store_first_f64(&e[total_pass_0_0 * 512
+                                        + total_pass_0_1 * 16 + 4], kept1, active);
                                     total_rf_part[1] = ts_select_f64(ts_first_m64(active),
                                         ts_add_f64(total_rf_part[1], kept1), total_rf_part[1]);
                                 }
                             }
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(ts_max_i64_s(n - (pass_j_0_0 * 512) - (pass_j_0_1 * 16) - 8, 0), 4);
+                                    ts_min_i64_s(ts_max_i64_s(n - (total_pass_0_0 * 512) - (total_pass_0_1 * 16) - 8, 0), 4);
                                 if (active > 0) {
                                     const ts_f64 kept1 =
                                         ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
-                                        + pass_j_0_0 * 512 + pass_j_0_1 * 16 + 8], active),
+                                        + total_pass_0_0 * 512 + total_pass_0_1 * 16 + 8], active),
                                         ts_set_f64(peak[0])));
-                                    ts_store_first_f64(&e[pass_j_0_0 * 512 + pass_j_0_1 * 16 + 8],
-                                        kept1, active);
+                                    ts_store_first_f64(&e[total_pass_0_0 * 512
+                                        + total_pass_0_1 * 16 + 8], kept1, active);
                                     total_rf_part[2] = ts_select_f64(ts_first_m64(active),
                                         ts_add_f64(total_rf_part[2], kept1), total_rf_part[2]);
                                 }
                             }
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(ts_max_i64_s(n - (pass_j_0_0 * 512) - (pass_j_0_1 * 16) - 12, 0), 4);
+                                    ts_min_i64_s(ts_max_i64_s(n - (total_pass_0_0 * 512) - (total_pass_0_1 * 16) - 12, 0), 4);
                                 if (active > 0) {
                                     const ts_f64 kept1 =
                                         ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[x_s0 * y_i
-                                        + pass_j_0_0 * 512 + pass_j_0_1 * 16 + 12], active),
+                                        + total_pass_0_0 * 512 + total_pass_0_1 * 16 + 12], active),
                                         ts_set_f64(peak[0])));
-                                    ts_store_first_f64(&e[pass_j_0_0 * 512 + pass_j_0_1 * 16 + 12],
-                                        kept1, active);
+                                    ts_store_first_f64(&e[total_pass_0_0 * 512
+                                        + total_pass_0_1 * 16 + 12], kept1, active);
                                     total_rf_part[3] = ts_select_f64(ts_first_m64(active),
                                         ts_add_f64(total_rf_part[3], kept1), total_rf_part[3]);
                                 }
@@ -510,26 +1987,52 @@ static int ts_softmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t u
                 total[0] = total[0] + ts_reduce_add_f64(total_rf[2]);
                 total[0] = total[0] + ts_reduce_add_f64(total_rf[3]);
                 scale[0] = 1.0 / total[0];
-                if (stream) {
-                    ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * y_i], false);
-                    __builtin_prefetch(&y[y_s0 * y_i + (n / 4) * 4], 1);
-                    for (int64_t y_j_0 = 0, y_j_0_end = n / 4; y_j_0 < y_j_0_end; ++y_j_0) {
-                        ts_row_push_f64(&line0,
-                            ts_mul_f64(ts_load_f64(&e[y_j_0 * 4]), ts_set_f64(scale[0])));
-                    }
-                    ts_row_end_f64(&line0);
-                } else {
-                    for (int64_t y_j_0 = 0, y_j_0_end = n / 4; y_j_0 < y_j_0_end; ++y_j_0) {
-                        ts_store_f64(&y[y_s0 * y_i + y_j_0 * 4],
-                            ts_mul_f64(ts_load_f64(&e[y_j_0 * 4]), ts_set_f64(scale[0])));
+                for (int64_t y_j_0 = y_phase / 4,
+                    y_j_0_end = (y_phase + 3) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                    {
+                        const ts_m32 on0 = ts_mand_m32(ts_mand_m32(ts_mnot_m32(ts_first_m32(y_phase - (y_j_0 * 4))), ts_first_m32(4)), ts_first_m32(ts_min_i64_s(n + y_phase - (y_j_0 * 4), 4)));
+                        if (ts_any_m32(on0)) {
+                            ts_store_mask_f64(&y[y_s0 * y_i + y_j_0 * 4 - y_phase],
+                                ts_mul_f64(ts_load_mask_f64(&e[y_j_0 * 4 - y_phase],
+                                ts_lo_m64_m32(on0)), ts_set_f64(scale[0])), ts_lo_m64_m32(on0));
+                        }
                     }
                 }
-                for (int64_t y_j_0 = n / 4, y_j_0_end = (n + 3) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                if (stream) {
+                    if (((uintptr_t)&y[y_s0 * y_i
+                        + ((y_phase + 3) / 4) * 4 - y_phase]) % TS_BYTES == 0) {
+                        for (int64_t y_j_0 = (y_phase + 3) / 4,
+                            y_j_0_end = (n + y_phase) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                            ts_stream_f64(&y[y_s0 * y_i + y_j_0 * 4 - y_phase] + 0,
+                                ts_mul_f64(ts_load_f64(&e[y_j_0 * 4 - y_phase]),
+                                ts_set_f64(scale[0])));
+                        }
+                    } else {
+                        ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * y_i
+                            + ((y_phase + 3) / 4) * 4 - y_phase], false);
+                        __builtin_prefetch(&y[y_s0 * y_i + ((n + y_phase) / 4) * 4 - y_phase], 1);
+                        for (int64_t y_j_0 = (y_phase + 3) / 4,
+                            y_j_0_end = (n + y_phase) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                            ts_row_push_f64(&line0,
+                                ts_mul_f64(ts_load_f64(&e[y_j_0 * 4 - y_phase]),
+                                ts_set_f64(scale[0])));
+                        }
+                        ts_row_end_f64(&line0);
+                    }
+                } else {
+                    for (int64_t y_j_0 = (y_phase + 3) / 4,
+                        y_j_0_end = (n + y_phase) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
+                        ts_store_f64(&y[y_s0 * y_i + y_j_0 * 4 - y_phase],
+                            ts_mul_f64(ts_load_f64(&e[y_j_0 * 4 - y_phase]), ts_set_f64(scale[0])));
+                    }
+                }
+                for (int64_t y_j_0 = ts_max_i64_s((n + y_phase) / 4, (y_phase + 3) / 4),
+                    y_j_0_end = (n + y_phase + 3) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
                     {
-                        const int64_t active = n - (y_j_0 * 4);
+                        const int64_t active = n + y_phase - (y_j_0 * 4);
                         if (active > 0) {
-                            ts_store_first_f64(&y[y_s0 * y_i + y_j_0 * 4],
-                                ts_mul_f64(ts_load_first_f64(&e[y_j_0 * 4], active),
+                            ts_store_first_f64(&y[y_s0 * y_i + y_j_0 * 4 - y_phase],
+                                ts_mul_f64(ts_load_first_f64(&e[y_j_0 * 4 - y_phase], active),
                                 ts_set_f64(scale[0])), active);
                         }
                     }
@@ -544,7 +2047,7 @@ static int ts_softmax_float64_v3_0_y_i(const void *env, int64_t lower, int64_t u
     return TS_OK;
 }
 
-static int ts_softmax_float64_v3_0(const ts_call *call)
+static int ts_softmax_float64_v3_2(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -554,17 +2057,22 @@ static int ts_softmax_float64_v3_0(const ts_call *call)
     const int64_t y_s0 = call->strides[2];
     const double moved = 8.0 * (double)(m) * (double)(n) + 8.0 * (double)(m) * (double)(n);
     const bool stream = moved > call->stream_above;
+    const int64_t y_phase = (int64_t)((uintptr_t)y / sizeof *y % 8);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_softmax_float64_v3_0_y_i env = {n, x, x_s0, y, y_s0, stream, ahead};
+        const struct ts_softmax_float64_v3_2_y_i env =
+            {n, x, x_s0, y, y_s0, stream, y_phase, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 19
             + (((n + 15) / 16 + 31) / 32) * (4
             + (ts_min_i64_s(ts_min_i64_s(32, (n + 15) / 16), n / 16)) * 161
             + (ts_min_i64_s(32, (n + 15) / 16) - (ts_min_i64_s(ts_min_i64_s(32, (n + 15) / 16),
-            n / 16))) * 161 + 8) + ((n + 3) / 4) * 8 + 29);
+            n / 16))) * 161 + 8) + ((y_phase + 3) / 4) * 10
+            + (ts_max_i64_s((n + y_phase) / 4 - ((y_phase + 3) / 4), 0)) * 10
+            + ((n + y_phase + 3) / 4) * 10 - ((y_phase / 4) * 10) - ((ts_max_i64_s((n
+            + y_phase) / 4, (y_phase + 3) / 4)) * 10) + 29);
         const int status =
-            ts_parallel(ts_softmax_float64_v3_0_y_i, &env, 0, m, grain, call->threads);
+            ts_parallel(ts_softmax_float64_v3_2_y_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -572,28 +2080,837 @@ static int ts_softmax_float64_v3_0(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_softmax_float64_v3[1];
-const ts_variant ts_softmax_float64_v3[1] = {
-    {ts_softmax_float64_v3_0, NULL, UINT64_C(10), "0"},
+extern const ts_variant ts_softmax_float64_v3[3];
+const ts_variant ts_softmax_float64_v3[3] = {
+    {ts_softmax_float64_v3_0, ts_softmax_float64_v3_0_when, UINT64_C(0), "0"},
+    {ts_softmax_float64_v3_1, ts_softmax_float64_v3_1_when, UINT64_C(10), "1"},
+    {ts_softmax_float64_v3_2, NULL, UINT64_C(10), "2"},
 };
 
-struct ts_softmax_float16_v3_0_y_i {
+struct ts_softmax_float16_v3_0_y_i0 {
+    int64_t n;
+    const uint16_t *x;
+    int64_t x_s0;
+    int64_t x_s1;
+    uint16_t *y;
+    int64_t y_s0;
+    int64_t y_s1;
+};
+
+static int ts_softmax_float16_v3_0_y_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_softmax_float16_v3_0_y_i0 *const self = env;
+    const int64_t n = self->n;
+    const uint16_t *const x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    const int64_t x_s1 = self->x_s1;
+    uint16_t *const y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const int64_t y_s1 = self->y_s1;
+    {
+        float *const restrict e =
+            ts_workspace_acquire(ts_bytes(8, ts_bytes(n, sizeof(float))));
+        if (!e) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
+            {
+                _Alignas(64) float peak[8];
+                _Alignas(64) float total[8];
+                _Alignas(64) float scale[8];
+                ts_f32 peak_whole[1] = {{0}};
+                ts_f32 total_whole[1] = {{0}};
+                peak_whole[0] = ts_set_f32((-__builtin_inff()));
+                for (int64_t peak_j = 0; peak_j < n; ++peak_j) {
+                    peak_whole[0] = ts_max_f32(peak_whole[0],
+                        ts_load_strided_f16_as_f32(&x[x_s0 * (y_i0 * 8) + x_s1 * peak_j], x_s0));
+                }
+                ts_store_f32(&peak[0], peak_whole[0]);
+                for (int64_t e_j = 0; e_j < n; ++e_j) {
+                    ts_store_strided_f32(&e[e_j], n,
+                        ts_exp_f32(ts_sub_f32(ts_load_strided_f16_as_f32(&x[x_s0 * (y_i0 * 8)
+                        + x_s1 * e_j], x_s0), ts_load_f32(&peak[0]))));
+                }
+                total_whole[0] = ts_set_f32(0.0f);
+                for (int64_t total_j = 0; total_j < n; ++total_j) {
+                    total_whole[0] = ts_add_f32(total_whole[0],
+                        ts_load_strided_f32(&e[total_j], n));
+                }
+                ts_store_f32(&total[0], total_whole[0]);
+                ts_store_f32(&scale[0], ts_div_f32(ts_set_f32(1.0f), ts_load_f32(&total[0])));
+                for (int64_t y_j = 0; y_j < n; ++y_j) {
+                    ts_store_strided_f32_as_f16(&y[y_s0 * (y_i0 * 8) + y_s1 * y_j], y_s0,
+                        ts_mul_f32(ts_load_strided_f32(&e[y_j], n), ts_load_f32(&scale[0])));
+                }
+            }
+        }
+        ts_workspace_release(e);
+    }
+    return TS_OK;
+}
+
+static int ts_softmax_float16_v3_0(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const uint16_t *const x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    const int64_t x_s1 = call->strides[1];
+    uint16_t *const y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    const int64_t y_s1 = call->strides[3];
+    {
+        const struct ts_softmax_float16_v3_0_y_i0 env = {n, x, x_s0, x_s1, y, y_s0, y_s1};
+        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, n * 38 + 9);
+        const int status =
+            ts_parallel(ts_softmax_float16_v3_0_y_i0, &env, 0, m / 8, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    {
+        float *const restrict e =
+            ts_workspace_acquire(ts_bytes(8, ts_bytes(n, sizeof(float))));
+        if (!e) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t y_i0 = m / 8, y_i0_end = (m + 7) / 8; y_i0 < y_i0_end; ++y_i0) {
+            {
+                _Alignas(64) float peak[8];
+                _Alignas(64) float total[8];
+                _Alignas(64) float scale[8];
+                ts_f32 peak_whole[1] = {{0}};
+                ts_f32 total_whole[1] = {{0}};
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        peak_whole[0] = ts_set_f32((-__builtin_inff()));
+                    }
+                }
+                for (int64_t peak_j = 0; peak_j < n; ++peak_j) {
+                    {
+                        const int64_t active = m - (y_i0 * 8);
+                        if (active > 0) {
+                            peak_whole[0] = ts_max_f32(peak_whole[0],
+                                ts_load_strided_first_f16_as_f32(&x[x_s0 * (y_i0 * 8)
+                                + x_s1 * peak_j], x_s0, active));
+                        }
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&peak[0], peak_whole[0], active);
+                    }
+                }
+                for (int64_t e_j = 0; e_j < n; ++e_j) {
+                    {
+                        const int64_t active = m - (y_i0 * 8);
+                        if (active > 0) {
+                            ts_store_strided_first_f32(&e[e_j], n,
+                                ts_exp_f32(ts_sub_f32(ts_load_strided_first_f16_as_f32(&x[x_s0 * (y_i0 * 8) + x_s1 * e_j], x_s0, active), ts_load_first_f32(&peak[0], active))), active);
+                        }
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        total_whole[0] = ts_set_f32(0.0f);
+                    }
+                }
+                for (int64_t total_j = 0; total_j < n; ++total_j) {
+                    {
+                        const int64_t active = m - (y_i0 * 8);
+                        if (active > 0) {
+                            total_whole[0] = ts_add_f32(total_whole[0],
+                                ts_load_strided_first_f32(&e[total_j], n, active));
+                        }
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&total[0], total_whole[0], active);
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&scale[0],
+                            ts_div_f32(ts_set_f32(1.0f), ts_load_first_f32(&total[0], active)),
+                            active);
+                    }
+                }
+                for (int64_t y_j = 0; y_j < n; ++y_j) {
+                    {
+                        const int64_t active = m - (y_i0 * 8);
+                        if (active > 0) {
+                            ts_store_strided_first_f32_as_f16(&y[y_s0 * (y_i0 * 8) + y_s1 * y_j],
+                                y_s0, ts_mul_f32(ts_load_strided_first_f32(&e[y_j], n, active),
+                                ts_load_first_f32(&scale[0], active)), active);
+                        }
+                    }
+                }
+            }
+        }
+        ts_workspace_release(e);
+    }
+    return TS_OK;
+}
+
+static bool ts_softmax_float16_v3_0_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    return ((n <= 1) && (m >= 8));
+}
+
+struct ts_softmax_float16_v3_1_y_i0 {
     int64_t n;
     const uint16_t *x;
     int64_t x_s0;
     uint16_t *y;
     int64_t y_s0;
-    int64_t ahead;
 };
 
-static int ts_softmax_float16_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
+TS_MANY_ROWS static int ts_softmax_float16_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_softmax_float16_v3_0_y_i *const self = env;
+    const struct ts_softmax_float16_v3_1_y_i0 *const self = env;
     const int64_t n = self->n;
     const uint16_t *const x = self->x;
     const int64_t x_s0 = self->x_s0;
     uint16_t *const y = self->y;
     const int64_t y_s0 = self->y_s0;
+    {
+        float *const restrict e =
+            ts_workspace_acquire(ts_bytes(8, ts_bytes(n, sizeof(float))));
+        if (!e) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
+            {
+                _Alignas(64) float peak[8];
+                _Alignas(64) float total[8];
+                _Alignas(64) float scale[8];
+                ts_f32 peak_rows[8] = {{0}};
+                ts_f32 peak_whole[1] = {{0}};
+                ts_f32 total_rows[8] = {{0}};
+                ts_f32 total_whole[1] = {{0}};
+                peak_rows[0] = ts_set_f32((-__builtin_inff()));
+                peak_rows[1] = ts_set_f32((-__builtin_inff()));
+                peak_rows[2] = ts_set_f32((-__builtin_inff()));
+                peak_rows[3] = ts_set_f32((-__builtin_inff()));
+                peak_rows[4] = ts_set_f32((-__builtin_inff()));
+                peak_rows[5] = ts_set_f32((-__builtin_inff()));
+                peak_rows[6] = ts_set_f32((-__builtin_inff()));
+                peak_rows[7] = ts_set_f32((-__builtin_inff()));
+                for (int64_t peak_j0 = 0, peak_j0_end = n / 8; peak_j0 < peak_j0_end; ++peak_j0) {
+                    peak_rows[0] = ts_max_f32(peak_rows[0],
+                        ts_load_f16_as_f32(&x[x_s0 * (y_i0 * 8) + peak_j0 * 8]));
+                    peak_rows[1] = ts_max_f32(peak_rows[1],
+                        ts_load_f16_as_f32(&x[x_s0 * (y_i0 * 8 + 1) + peak_j0 * 8]));
+                    peak_rows[2] = ts_max_f32(peak_rows[2],
+                        ts_load_f16_as_f32(&x[x_s0 * (y_i0 * 8 + 2) + peak_j0 * 8]));
+                    peak_rows[3] = ts_max_f32(peak_rows[3],
+                        ts_load_f16_as_f32(&x[x_s0 * (y_i0 * 8 + 3) + peak_j0 * 8]));
+                    peak_rows[4] = ts_max_f32(peak_rows[4],
+                        ts_load_f16_as_f32(&x[x_s0 * (y_i0 * 8 + 4) + peak_j0 * 8]));
+                    peak_rows[5] = ts_max_f32(peak_rows[5],
+                        ts_load_f16_as_f32(&x[x_s0 * (y_i0 * 8 + 5) + peak_j0 * 8]));
+                    peak_rows[6] = ts_max_f32(peak_rows[6],
+                        ts_load_f16_as_f32(&x[x_s0 * (y_i0 * 8 + 6) + peak_j0 * 8]));
+                    peak_rows[7] = ts_max_f32(peak_rows[7],
+                        ts_load_f16_as_f32(&x[x_s0 * (y_i0 * 8 + 7) + peak_j0 * 8]));
+                }
+                for (int64_t peak_j0 = n / 8,
+                    peak_j0_end = (n + 7) / 8; peak_j0 < peak_j0_end; ++peak_j0) {
+                    {
+                        const int64_t active = n - (peak_j0 * 8);
+                        if (active > 0) {
+                            peak_rows[0] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(peak_rows[0],
+                                ts_load_first_f16_as_f32(&x[x_s0 * (y_i0 * 8) + peak_j0 * 8],
+                                active)), peak_rows[0]);
+                            peak_rows[1] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(peak_rows[1],
+                                ts_load_first_f16_as_f32(&x[x_s0 * (y_i0 * 8 + 1) + peak_j0 * 8],
+                                active)), peak_rows[1]);
+                            peak_rows[2] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(peak_rows[2],
+                                ts_load_first_f16_as_f32(&x[x_s0 * (y_i0 * 8 + 2) + peak_j0 * 8],
+                                active)), peak_rows[2]);
+                            peak_rows[3] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(peak_rows[3],
+                                ts_load_first_f16_as_f32(&x[x_s0 * (y_i0 * 8 + 3) + peak_j0 * 8],
+                                active)), peak_rows[3]);
+                            peak_rows[4] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(peak_rows[4],
+                                ts_load_first_f16_as_f32(&x[x_s0 * (y_i0 * 8 + 4) + peak_j0 * 8],
+                                active)), peak_rows[4]);
+                            peak_rows[5] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(peak_rows[5],
+                                ts_load_first_f16_as_f32(&x[x_s0 * (y_i0 * 8 + 5) + peak_j0 * 8],
+                                active)), peak_rows[5]);
+                            peak_rows[6] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(peak_rows[6],
+                                ts_load_first_f16_as_f32(&x[x_s0 * (y_i0 * 8 + 6) + peak_j0 * 8],
+                                active)), peak_rows[6]);
+                            peak_rows[7] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(peak_rows[7],
+                                ts_load_first_f16_as_f32(&x[x_s0 * (y_i0 * 8 + 7) + peak_j0 * 8],
+                                active)), peak_rows[7]);
+                        }
+                    }
+                }
+                peak_whole[0] = ts_set_f32((-__builtin_inff()));
+                ts_transpose_f32(peak_rows);
+                peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[0]);
+                peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[1]);
+                peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[2]);
+                peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[3]);
+                peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[4]);
+                peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[5]);
+                peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[6]);
+                peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[7]);
+                ts_store_f32(&peak[0], peak_whole[0]);
+                for (int64_t e_i = 0; e_i < 8; ++e_i) {
+                    for (int64_t e_j_0 = 0, e_j_0_end = n / 8; e_j_0 < e_j_0_end; ++e_j_0) {
+                        ts_store_f32(&e[n * e_i + e_j_0 * 8],
+                            ts_exp_f32(ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * (y_i0 * 8 + e_i)
+                            + e_j_0 * 8]), ts_set_f32(peak[e_i]))));
+                    }
+                    for (int64_t e_j_0 = n / 8,
+                        e_j_0_end = (n + 7) / 8; e_j_0 < e_j_0_end; ++e_j_0) {
+                        {
+                            const int64_t active = n - (e_j_0 * 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&e[n * e_i + e_j_0 * 8],
+                                    ts_exp_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * (y_i0 * 8 + e_i) + e_j_0 * 8], active), ts_set_f32(peak[e_i]))), active);
+                            }
+                        }
+                    }
+                }
+                total_rows[0] = ts_set_f32(0.0f);
+                total_rows[1] = ts_set_f32(0.0f);
+                total_rows[2] = ts_set_f32(0.0f);
+                total_rows[3] = ts_set_f32(0.0f);
+                total_rows[4] = ts_set_f32(0.0f);
+                total_rows[5] = ts_set_f32(0.0f);
+                total_rows[6] = ts_set_f32(0.0f);
+                total_rows[7] = ts_set_f32(0.0f);
+                for (int64_t total_j0 = 0,
+                    total_j0_end = n / 8; total_j0 < total_j0_end; ++total_j0) {
+                    total_rows[0] = ts_add_f32(total_rows[0], ts_load_f32(&e[total_j0 * 8]));
+                    total_rows[1] = ts_add_f32(total_rows[1],
+                        ts_load_f32(&e[n * 1 + total_j0 * 8]));
+                    total_rows[2] = ts_add_f32(total_rows[2],
+                        ts_load_f32(&e[n * 2 + total_j0 * 8]));
+                    total_rows[3] = ts_add_f32(total_rows[3],
+                        ts_load_f32(&e[n * 3 + total_j0 * 8]));
+                    total_rows[4] = ts_add_f32(total_rows[4],
+                        ts_load_f32(&e[n * 4 + total_j0 * 8]));
+                    total_rows[5] = ts_add_f32(total_rows[5],
+                        ts_load_f32(&e[n * 5 + total_j0 * 8]));
+                    total_rows[6] = ts_add_f32(total_rows[6],
+                        ts_load_f32(&e[n * 6 + total_j0 * 8]));
+                    total_rows[7] = ts_add_f32(total_rows[7],
+                        ts_load_f32(&e[n * 7 + total_j0 * 8]));
+                }
+                for (int64_t total_j0 = n / 8,
+                    total_j0_end = (n + 7) / 8; total_j0 < total_j0_end; ++total_j0) {
+                    {
+                        const int64_t active = n - (total_j0 * 8);
+                        if (active > 0) {
+                            total_rows[0] = ts_select_f32(ts_first_m32(active),
+                                ts_add_f32(total_rows[0],
+                                ts_load_first_f32(&e[total_j0 * 8], active)), total_rows[0]);
+                            total_rows[1] = ts_select_f32(ts_first_m32(active),
+                                ts_add_f32(total_rows[1],
+                                ts_load_first_f32(&e[n * 1 + total_j0 * 8], active)),
+                                total_rows[1]);
+                            total_rows[2] = ts_select_f32(ts_first_m32(active),
+                                ts_add_f32(total_rows[2],
+                                ts_load_first_f32(&e[n * 2 + total_j0 * 8], active)),
+                                total_rows[2]);
+                            total_rows[3] = ts_select_f32(ts_first_m32(active),
+                                ts_add_f32(total_rows[3],
+                                ts_load_first_f32(&e[n * 3 + total_j0 * 8], active)),
+                                total_rows[3]);
+                            total_rows[4] = ts_select_f32(ts_first_m32(active),
+                                ts_add_f32(total_rows[4],
+                                ts_load_first_f32(&e[n * 4 + total_j0 * 8], active)),
+                                total_rows[4]);
+                            total_rows[5] = ts_select_f32(ts_first_m32(active),
+                                ts_add_f32(total_rows[5],
+                                ts_load_first_f32(&e[n * 5 + total_j0 * 8], active)),
+                                total_rows[5]);
+                            total_rows[6] = ts_select_f32(ts_first_m32(active),
+                                ts_add_f32(total_rows[6],
+                                ts_load_first_f32(&e[n * 6 + total_j0 * 8], active)),
+                                total_rows[6]);
+                            total_rows[7] = ts_select_f32(ts_first_m32(active),
+                                ts_add_f32(total_rows[7],
+                                ts_load_first_f32(&e[n * 7 + total_j0 * 8], active)),
+                                total_rows[7]);
+                        }
+                    }
+                }
+                total_whole[0] = ts_set_f32(0.0f);
+                ts_transpose_f32(total_rows);
+                total_whole[0] = ts_add_f32(total_whole[0], total_rows[0]);
+                total_whole[0] = ts_add_f32(total_whole[0], total_rows[1]);
+                total_whole[0] = ts_add_f32(total_whole[0], total_rows[2]);
+                total_whole[0] = ts_add_f32(total_whole[0], total_rows[3]);
+                total_whole[0] = ts_add_f32(total_whole[0], total_rows[4]);
+                total_whole[0] = ts_add_f32(total_whole[0], total_rows[5]);
+                total_whole[0] = ts_add_f32(total_whole[0], total_rows[6]);
+                total_whole[0] = ts_add_f32(total_whole[0], total_rows[7]);
+                ts_store_f32(&total[0], total_whole[0]);
+                ts_store_f32(&scale[0], ts_div_f32(ts_set_f32(1.0f), ts_load_f32(&total[0])));
+                for (int64_t y_i1 = 0; y_i1 < 8; ++y_i1) {
+                    for (int64_t y_j_0 = 0, y_j_0_end = n / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                        ts_store_f32_as_f16(&y[y_s0 * (y_i0 * 8 + y_i1) + y_j_0 * 8],
+                            ts_mul_f32(ts_load_f32(&e[n * y_i1 + y_j_0 * 8]),
+                            ts_set_f32(scale[y_i1])));
+                    }
+                    for (int64_t y_j_0 = n / 8,
+                        y_j_0_end = (n + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                        {
+                            const int64_t active = n - (y_j_0 * 8);
+                            if (active > 0) {
+                                ts_store_first_f32_as_f16(&y[y_s0 * (y_i0 * 8 + y_i1) + y_j_0 * 8],
+                                    ts_mul_f32(ts_load_first_f32(&e[n * y_i1 + y_j_0 * 8], active),
+                                    ts_set_f32(scale[y_i1])), active);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        ts_workspace_release(e);
+    }
+    return TS_OK;
+}
+
+static int ts_softmax_float16_v3_1(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const uint16_t *const x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    uint16_t *const y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    {
+        const struct ts_softmax_float16_v3_1_y_i0 env = {n, x, x_s0, y, y_s0};
+        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 7) / 8) * 399 + 57);
+        const int status =
+            ts_parallel(ts_softmax_float16_v3_1_y_i0, &env, 0, m / 8, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    {
+        float *const restrict e =
+            ts_workspace_acquire(ts_bytes(8, ts_bytes(n, sizeof(float))));
+        if (!e) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t y_i0 = m / 8, y_i0_end = (m + 7) / 8; y_i0 < y_i0_end; ++y_i0) {
+            {
+                _Alignas(64) float peak[8];
+                _Alignas(64) float total[8];
+                _Alignas(64) float scale[8];
+                ts_f32 peak_rows[8] = {{0}};
+                ts_f32 peak_whole[1] = {{0}};
+                ts_f32 total_rows[8] = {{0}};
+                ts_f32 total_whole[1] = {{0}};
+                for (int64_t peak_rows_init_row = 0,
+                    peak_rows_init_row_end =
+                    m - (y_i0 * 8); peak_rows_init_row < peak_rows_init_row_end; ++peak_rows_init_row) {
+                    peak_rows[peak_rows_init_row] = ts_set_f32((-__builtin_inff()));
+                }
+                for (int64_t peak_j0 = 0, peak_j0_end = n / 8; peak_j0 < peak_j0_end; ++peak_j0) {
+                    if (y_i0 * 8 < m) {
+                        peak_rows[0] = ts_max_f32(peak_rows[0],
+                            ts_load_f16_as_f32(&x[x_s0 * (y_i0 * 8) + peak_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 1 < m) {
+                        peak_rows[1] = ts_max_f32(peak_rows[1],
+                            ts_load_f16_as_f32(&x[x_s0 * (y_i0 * 8 + 1) + peak_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 2 < m) {
+                        peak_rows[2] = ts_max_f32(peak_rows[2],
+                            ts_load_f16_as_f32(&x[x_s0 * (y_i0 * 8 + 2) + peak_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 3 < m) {
+                        peak_rows[3] = ts_max_f32(peak_rows[3],
+                            ts_load_f16_as_f32(&x[x_s0 * (y_i0 * 8 + 3) + peak_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 4 < m) {
+                        peak_rows[4] = ts_max_f32(peak_rows[4],
+                            ts_load_f16_as_f32(&x[x_s0 * (y_i0 * 8 + 4) + peak_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 5 < m) {
+                        peak_rows[5] = ts_max_f32(peak_rows[5],
+                            ts_load_f16_as_f32(&x[x_s0 * (y_i0 * 8 + 5) + peak_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 6 < m) {
+                        peak_rows[6] = ts_max_f32(peak_rows[6],
+                            ts_load_f16_as_f32(&x[x_s0 * (y_i0 * 8 + 6) + peak_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 7 < m) {
+                        peak_rows[7] = ts_max_f32(peak_rows[7],
+                            ts_load_f16_as_f32(&x[x_s0 * (y_i0 * 8 + 7) + peak_j0 * 8]));
+                    }
+                }
+                for (int64_t peak_j0 = n / 8,
+                    peak_j0_end = (n + 7) / 8; peak_j0 < peak_j0_end; ++peak_j0) {
+                    if (y_i0 * 8 < m) {
+                        {
+                            const int64_t active = n - (peak_j0 * 8);
+                            if (active > 0) {
+                                peak_rows[0] = ts_select_f32(ts_first_m32(active),
+                                    ts_max_f32(peak_rows[0],
+                                    ts_load_first_f16_as_f32(&x[x_s0 * (y_i0 * 8) + peak_j0 * 8],
+                                    active)), peak_rows[0]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 1 < m) {
+                        {
+                            const int64_t active = n - (peak_j0 * 8);
+                            if (active > 0) {
+                                peak_rows[1] = ts_select_f32(ts_first_m32(active),
+                                    ts_max_f32(peak_rows[1],
+                                    ts_load_first_f16_as_f32(&x[x_s0 * (y_i0 * 8 + 1)
+                                    + peak_j0 * 8], active)), peak_rows[1]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 2 < m) {
+                        {
+                            const int64_t active = n - (peak_j0 * 8);
+                            if (active > 0) {
+                                peak_rows[2] = ts_select_f32(ts_first_m32(active),
+                                    ts_max_f32(peak_rows[2],
+                                    ts_load_first_f16_as_f32(&x[x_s0 * (y_i0 * 8 + 2)
+                                    + peak_j0 * 8], active)), peak_rows[2]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 3 < m) {
+                        {
+                            const int64_t active = n - (peak_j0 * 8);
+                            if (active > 0) {
+                                peak_rows[3] = ts_select_f32(ts_first_m32(active),
+                                    ts_max_f32(peak_rows[3],
+                                    ts_load_first_f16_as_f32(&x[x_s0 * (y_i0 * 8 + 3)
+                                    + peak_j0 * 8], active)), peak_rows[3]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 4 < m) {
+                        {
+                            const int64_t active = n - (peak_j0 * 8);
+                            if (active > 0) {
+                                peak_rows[4] = ts_select_f32(ts_first_m32(active),
+                                    ts_max_f32(peak_rows[4],
+                                    ts_load_first_f16_as_f32(&x[x_s0 * (y_i0 * 8 + 4)
+                                    + peak_j0 * 8], active)), peak_rows[4]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 5 < m) {
+                        {
+                            const int64_t active = n - (peak_j0 * 8);
+                            if (active > 0) {
+                                peak_rows[5] = ts_select_f32(ts_first_m32(active),
+                                    ts_max_f32(peak_rows[5],
+                                    ts_load_first_f16_as_f32(&x[x_s0 * (y_i0 * 8 + 5)
+                                    + peak_j0 * 8], active)), peak_rows[5]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 6 < m) {
+                        {
+                            const int64_t active = n - (peak_j0 * 8);
+                            if (active > 0) {
+                                peak_rows[6] = ts_select_f32(ts_first_m32(active),
+                                    ts_max_f32(peak_rows[6],
+                                    ts_load_first_f16_as_f32(&x[x_s0 * (y_i0 * 8 + 6)
+                                    + peak_j0 * 8], active)), peak_rows[6]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 7 < m) {
+                        {
+                            const int64_t active = n - (peak_j0 * 8);
+                            if (active > 0) {
+                                peak_rows[7] = ts_select_f32(ts_first_m32(active),
+                                    ts_max_f32(peak_rows[7],
+                                    ts_load_first_f16_as_f32(&x[x_s0 * (y_i0 * 8 + 7)
+                                    + peak_j0 * 8], active)), peak_rows[7]);
+                            }
+                        }
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        peak_whole[0] = ts_set_f32((-__builtin_inff()));
+                    }
+                }
+                ts_transpose_f32(peak_rows);
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[0]);
+                        peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[1]);
+                        peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[2]);
+                        peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[3]);
+                        peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[4]);
+                        peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[5]);
+                        peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[6]);
+                        peak_whole[0] = ts_max_f32(peak_whole[0], peak_rows[7]);
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&peak[0], peak_whole[0], active);
+                    }
+                }
+                for (int64_t e_i = 0, e_i_end = m - (y_i0 * 8); e_i < e_i_end; ++e_i) {
+                    for (int64_t e_j_0 = 0, e_j_0_end = n / 8; e_j_0 < e_j_0_end; ++e_j_0) {
+                        ts_store_f32(&e[n * e_i + e_j_0 * 8],
+                            ts_exp_f32(ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * (y_i0 * 8 + e_i)
+                            + e_j_0 * 8]), ts_set_f32(peak[e_i]))));
+                    }
+                    for (int64_t e_j_0 = n / 8,
+                        e_j_0_end = (n + 7) / 8; e_j_0 < e_j_0_end; ++e_j_0) {
+                        {
+                            const int64_t active = n - (e_j_0 * 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&e[n * e_i + e_j_0 * 8],
+                                    ts_exp_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * (y_i0 * 8 + e_i) + e_j_0 * 8], active), ts_set_f32(peak[e_i]))), active);
+                            }
+                        }
+                    }
+                }
+                for (int64_t total_rows_init_row = 0,
+                    total_rows_init_row_end =
+                    m - (y_i0 * 8); total_rows_init_row < total_rows_init_row_end; ++total_rows_init_row) {
+                    total_rows[total_rows_init_row] = ts_set_f32(0.0f);
+                }
+                for (int64_t total_j0 = 0,
+                    total_j0_end = n / 8; total_j0 < total_j0_end; ++total_j0) {
+                    if (y_i0 * 8 < m) {
+                        total_rows[0] = ts_add_f32(total_rows[0], ts_load_f32(&e[total_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 1 < m) {
+                        total_rows[1] = ts_add_f32(total_rows[1],
+                            ts_load_f32(&e[n * 1 + total_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 2 < m) {
+                        total_rows[2] = ts_add_f32(total_rows[2],
+                            ts_load_f32(&e[n * 2 + total_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 3 < m) {
+                        total_rows[3] = ts_add_f32(total_rows[3],
+                            ts_load_f32(&e[n * 3 + total_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 4 < m) {
+                        total_rows[4] = ts_add_f32(total_rows[4],
+                            ts_load_f32(&e[n * 4 + total_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 5 < m) {
+                        total_rows[5] = ts_add_f32(total_rows[5],
+                            ts_load_f32(&e[n * 5 + total_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 6 < m) {
+                        total_rows[6] = ts_add_f32(total_rows[6],
+                            ts_load_f32(&e[n * 6 + total_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 7 < m) {
+                        total_rows[7] = ts_add_f32(total_rows[7],
+                            ts_load_f32(&e[n * 7 + total_j0 * 8]));
+                    }
+                }
+                for (int64_t total_j0 = n / 8,
+                    total_j0_end = (n + 7) / 8; total_j0 < total_j0_end; ++total_j0) {
+                    if (y_i0 * 8 < m) {
+                        {
+                            const int64_t active = n - (total_j0 * 8);
+                            if (active > 0) {
+                                total_rows[0] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rows[0],
+                                    ts_load_first_f32(&e[total_j0 * 8], active)), total_rows[0]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 1 < m) {
+                        {
+                            const int64_t active = n - (total_j0 * 8);
+                            if (active > 0) {
+                                total_rows[1] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rows[1],
+                                    ts_load_first_f32(&e[n * 1 + total_j0 * 8], active)),
+                                    total_rows[1]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 2 < m) {
+                        {
+                            const int64_t active = n - (total_j0 * 8);
+                            if (active > 0) {
+                                total_rows[2] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rows[2],
+                                    ts_load_first_f32(&e[n * 2 + total_j0 * 8], active)),
+                                    total_rows[2]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 3 < m) {
+                        {
+                            const int64_t active = n - (total_j0 * 8);
+                            if (active > 0) {
+                                total_rows[3] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rows[3],
+                                    ts_load_first_f32(&e[n * 3 + total_j0 * 8], active)),
+                                    total_rows[3]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 4 < m) {
+                        {
+                            const int64_t active = n - (total_j0 * 8);
+                            if (active > 0) {
+                                total_rows[4] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rows[4],
+                                    ts_load_first_f32(&e[n * 4 + total_j0 * 8], active)),
+                                    total_rows[4]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 5 < m) {
+                        {
+                            const int64_t active = n - (total_j0 * 8);
+                            if (active > 0) {
+                                total_rows[5] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rows[5],
+                                    ts_load_first_f32(&e[n * 5 + total_j0 * 8], active)),
+                                    total_rows[5]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 6 < m) {
+                        {
+                            const int64_t active = n - (total_j0 * 8);
+                            if (active > 0) {
+                                total_rows[6] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rows[6],
+                                    ts_load_first_f32(&e[n * 6 + total_j0 * 8], active)),
+                                    total_rows[6]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 7 < m) {
+                        {
+                            const int64_t active = n - (total_j0 * 8);
+                            if (active > 0) {
+                                total_rows[7] = ts_select_f32(ts_first_m32(active),
+                                    ts_add_f32(total_rows[7],
+                                    ts_load_first_f32(&e[n * 7 + total_j0 * 8], active)),
+                                    total_rows[7]);
+                            }
+                        }
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        total_whole[0] = ts_set_f32(0.0f);
+                    }
+                }
+                ts_transpose_f32(total_rows);
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        total_whole[0] = ts_add_f32(total_whole[0], total_rows[0]);
+                        total_whole[0] = ts_add_f32(total_whole[0], total_rows[1]);
+                        total_whole[0] = ts_add_f32(total_whole[0], total_rows[2]);
+                        total_whole[0] = ts_add_f32(total_whole[0], total_rows[3]);
+                        total_whole[0] = ts_add_f32(total_whole[0], total_rows[4]);
+                        total_whole[0] = ts_add_f32(total_whole[0], total_rows[5]);
+                        total_whole[0] = ts_add_f32(total_whole[0], total_rows[6]);
+                        total_whole[0] = ts_add_f32(total_whole[0], total_rows[7]);
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&total[0], total_whole[0], active);
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&scale[0],
+                            ts_div_f32(ts_set_f32(1.0f), ts_load_first_f32(&total[0], active)),
+                            active);
+                    }
+                }
+                for (int64_t y_i1 = 0, y_i1_end = m - (y_i0 * 8); y_i1 < y_i1_end; ++y_i1) {
+                    for (int64_t y_j_0 = 0, y_j_0_end = n / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                        ts_store_f32_as_f16(&y[y_s0 * (y_i0 * 8 + y_i1) + y_j_0 * 8],
+                            ts_mul_f32(ts_load_f32(&e[n * y_i1 + y_j_0 * 8]),
+                            ts_set_f32(scale[y_i1])));
+                    }
+                    for (int64_t y_j_0 = n / 8,
+                        y_j_0_end = (n + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                        {
+                            const int64_t active = n - (y_j_0 * 8);
+                            if (active > 0) {
+                                ts_store_first_f32_as_f16(&y[y_s0 * (y_i0 * 8 + y_i1) + y_j_0 * 8],
+                                    ts_mul_f32(ts_load_first_f32(&e[n * y_i1 + y_j_0 * 8], active),
+                                    ts_set_f32(scale[y_i1])), active);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        ts_workspace_release(e);
+    }
+    return TS_OK;
+}
+
+static bool ts_softmax_float16_v3_1_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    return ((n <= 128) && (m >= 8));
+}
+
+struct ts_softmax_float16_v3_2_y_i {
+    int64_t n;
+    const uint16_t *x;
+    int64_t x_s0;
+    uint16_t *y;
+    int64_t y_s0;
+    int64_t y_phase;
+    int64_t ahead;
+};
+
+static int ts_softmax_float16_v3_2_y_i(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_softmax_float16_v3_2_y_i *const self = env;
+    const int64_t n = self->n;
+    const uint16_t *const x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    uint16_t *const y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const int64_t y_phase = self->y_phase;
     const int64_t ahead = self->ahead;
     {
         float *const restrict e =
@@ -673,111 +2990,119 @@ static int ts_softmax_float16_v3_0_y_i(const void *env, int64_t lower, int64_t u
                 total_rf[1] = ts_set_f32(0.0f);
                 total_rf[2] = ts_set_f32(0.0f);
                 total_rf[3] = ts_set_f32(0.0f);
-                for (int64_t pass_j_0_0 = 0,
-                    pass_j_0_0_end = ((n + 31) / 32
-                    + 31) / 32; pass_j_0_0 < pass_j_0_0_end; ++pass_j_0_0) {
+                for (int64_t total_pass_0_0 = 0,
+                    total_pass_0_0_end =
+                    ((n + 31) / 32 + 31) / 32; total_pass_0_0 < total_pass_0_0_end; ++total_pass_0_0) {
                     {
                         ts_f32 total_rf_part[4] = {{0}};
                         total_rf_part[0] = ts_set_f32(0.0f);
                         total_rf_part[1] = ts_set_f32(0.0f);
                         total_rf_part[2] = ts_set_f32(0.0f);
                         total_rf_part[3] = ts_set_f32(0.0f);
-                        for (int64_t pass_j_0_1 = 0,
-                            pass_j_0_1_end = ts_min_i64_s(ts_min_i64_s(32,
-                            (n + 31) / 32 - (pass_j_0_0 * 32)),
-                            n / 32 - (pass_j_0_0 * 32)); pass_j_0_1 < pass_j_0_1_end; ++pass_j_0_1) {
+                        for (int64_t total_pass_0_1 = 0,
+                            total_pass_0_1_end =
+                            ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32 - (total_pass_0_0 * 32)),
+                            n / 32 - (total_pass_0_0 * 32)); total_pass_0_1 < total_pass_0_1_end; ++total_pass_0_1) {
                             {
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(uint16_t) * (uintptr_t)(x_s0 * y_i
-                                    + pass_j_0_0 * 1024 + pass_j_0_1 * 32 + ahead * (2 * x_s0))));
+                                    + total_pass_0_0 * 1024 + total_pass_0_1 * 32
+                                    + ahead * (2 * x_s0))));
                                 ts_f32 exps1[4] = {ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
-                                    + pass_j_0_0 * 1024 + pass_j_0_1 * 32]), ts_set_f32(peak[0])),
-                                    ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
-                                    + pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 8]),
+                                    + total_pass_0_0 * 1024 + total_pass_0_1 * 32]),
                                     ts_set_f32(peak[0])),
                                     ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
-                                    + pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 16]),
+                                    + total_pass_0_0 * 1024 + total_pass_0_1 * 32 + 8]),
                                     ts_set_f32(peak[0])),
                                     ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
-                                    + pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 24]),
+                                    + total_pass_0_0 * 1024 + total_pass_0_1 * 32 + 16]),
+                                    ts_set_f32(peak[0])),
+                                    ts_sub_f32(ts_load_f16_as_f32(&x[x_s0 * y_i
+                                    + total_pass_0_0 * 1024 + total_pass_0_1 * 32 + 24]),
                                     ts_set_f32(peak[0]))};
                                 ts_exp_by_four_f32(exps1 + 0);
-                                ts_store_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32], exps1[0]);
+                                ts_store_f32(&e[total_pass_0_0 * 1024 + total_pass_0_1 * 32],
+                                    exps1[0]);
                                 total_rf_part[0] = ts_add_f32(total_rf_part[0],
-                                    ts_load_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32]));
+                                    ts_load_f32(&e[total_pass_0_0 * 1024 + total_pass_0_1 * 32]));
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(uint16_t) * (uintptr_t)(x_s0 * y_i
-                                    + pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 8
+                                    + total_pass_0_0 * 1024 + total_pass_0_1 * 32 + 8
                                     + ahead * (2 * x_s0))));
-                                ts_store_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 8], exps1[1]);
+                                ts_store_f32(&e[total_pass_0_0 * 1024 + total_pass_0_1 * 32 + 8],
+                                    exps1[1]);
                                 total_rf_part[1] = ts_add_f32(total_rf_part[1],
-                                    ts_load_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 8]));
+                                    ts_load_f32(&e[total_pass_0_0 * 1024 + total_pass_0_1 * 32
+                                    + 8]));
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(uint16_t) * (uintptr_t)(x_s0 * y_i
-                                    + pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 16
+                                    + total_pass_0_0 * 1024 + total_pass_0_1 * 32 + 16
                                     + ahead * (2 * x_s0))));
-                                ts_store_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 16],
+                                ts_store_f32(&e[total_pass_0_0 * 1024 + total_pass_0_1 * 32 + 16],
                                     exps1[2]);
                                 total_rf_part[2] = ts_add_f32(total_rf_part[2],
-                                    ts_load_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 16]));
+                                    ts_load_f32(&e[total_pass_0_0 * 1024 + total_pass_0_1 * 32
+                                    + 16]));
                                 __builtin_prefetch((const void *)((uintptr_t)x
                                     + sizeof(uint16_t) * (uintptr_t)(x_s0 * y_i
-                                    + pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 24
+                                    + total_pass_0_0 * 1024 + total_pass_0_1 * 32 + 24
                                     + ahead * (2 * x_s0))));
-                                ts_store_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 24],
+                                ts_store_f32(&e[total_pass_0_0 * 1024 + total_pass_0_1 * 32 + 24],
                                     exps1[3]);
                                 total_rf_part[3] = ts_add_f32(total_rf_part[3],
-                                    ts_load_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 24]));
+                                    ts_load_f32(&e[total_pass_0_0 * 1024 + total_pass_0_1 * 32
+                                    + 24]));
                             }
                         }
-                        for (int64_t pass_j_0_1 = ts_min_i64_s(ts_min_i64_s(32,
-                            (n + 31) / 32 - (pass_j_0_0 * 32)), n / 32 - (pass_j_0_0 * 32)),
-                            pass_j_0_1_end = ts_min_i64_s(32,
-                            (n + 31) / 32 - (pass_j_0_0 * 32)); pass_j_0_1 < pass_j_0_1_end; ++pass_j_0_1) {
+                        for (int64_t total_pass_0_1 = ts_min_i64_s(ts_min_i64_s(32,
+                            (n + 31) / 32 - (total_pass_0_0 * 32)), n / 32 - (total_pass_0_0 * 32)),
+                            total_pass_0_1_end =
+                            ts_min_i64_s(32, (n
+                            + 31) / 32 - (total_pass_0_0 * 32)); total_pass_0_1 < total_pass_0_1_end; ++total_pass_0_1) {
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(n - (pass_j_0_0 * 1024) - (pass_j_0_1 * 32), 8);
+                                    ts_min_i64_s(n - (total_pass_0_0 * 1024) - (total_pass_0_1 * 32), 8);
                                 if (active > 0) {
                                     const ts_f32 kept1 =
-                                        ts_exp_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + pass_j_0_0 * 1024 + pass_j_0_1 * 32], active), ts_set_f32(peak[0])));
-                                    ts_store_first_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32],
-                                        kept1, active);
+                                        ts_exp_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + total_pass_0_0 * 1024 + total_pass_0_1 * 32], active), ts_set_f32(peak[0])));
+                                    ts_store_first_f32(&e[total_pass_0_0 * 1024
+                                        + total_pass_0_1 * 32], kept1, active);
                                     total_rf_part[0] = ts_select_f32(ts_first_m32(active),
                                         ts_add_f32(total_rf_part[0], kept1), total_rf_part[0]);
                                 }
                             }
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(ts_max_i64_s(n - (pass_j_0_0 * 1024) - (pass_j_0_1 * 32) - 8, 0), 8);
+                                    ts_min_i64_s(ts_max_i64_s(n - (total_pass_0_0 * 1024) - (total_pass_0_1 * 32) - 8, 0), 8);
                                 if (active > 0) {
                                     const ts_f32 kept1 =
-                                        ts_exp_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 8], active), ts_set_f32(peak[0])));
-                                    ts_store_first_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 8],
-                                        kept1, active);
+                                        ts_exp_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + total_pass_0_0 * 1024 + total_pass_0_1 * 32 + 8], active), ts_set_f32(peak[0])));
+                                    ts_store_first_f32(&e[total_pass_0_0 * 1024
+                                        + total_pass_0_1 * 32 + 8], kept1, active);
                                     total_rf_part[1] = ts_select_f32(ts_first_m32(active),
                                         ts_add_f32(total_rf_part[1], kept1), total_rf_part[1]);
                                 }
                             }
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(ts_max_i64_s(n - (pass_j_0_0 * 1024) - (pass_j_0_1 * 32) - 16, 0), 8);
+                                    ts_min_i64_s(ts_max_i64_s(n - (total_pass_0_0 * 1024) - (total_pass_0_1 * 32) - 16, 0), 8);
                                 if (active > 0) {
                                     const ts_f32 kept1 =
-                                        ts_exp_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 16], active), ts_set_f32(peak[0])));
-                                    ts_store_first_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 16],
-                                        kept1, active);
+                                        ts_exp_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + total_pass_0_0 * 1024 + total_pass_0_1 * 32 + 16], active), ts_set_f32(peak[0])));
+                                    ts_store_first_f32(&e[total_pass_0_0 * 1024
+                                        + total_pass_0_1 * 32 + 16], kept1, active);
                                     total_rf_part[2] = ts_select_f32(ts_first_m32(active),
                                         ts_add_f32(total_rf_part[2], kept1), total_rf_part[2]);
                                 }
                             }
                             {
                                 const int64_t active =
-                                    ts_min_i64_s(ts_max_i64_s(n - (pass_j_0_0 * 1024) - (pass_j_0_1 * 32) - 24, 0), 8);
+                                    ts_min_i64_s(ts_max_i64_s(n - (total_pass_0_0 * 1024) - (total_pass_0_1 * 32) - 24, 0), 8);
                                 if (active > 0) {
                                     const ts_f32 kept1 =
-                                        ts_exp_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 24], active), ts_set_f32(peak[0])));
-                                    ts_store_first_f32(&e[pass_j_0_0 * 1024 + pass_j_0_1 * 32 + 24],
-                                        kept1, active);
+                                        ts_exp_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[x_s0 * y_i + total_pass_0_0 * 1024 + total_pass_0_1 * 32 + 24], active), ts_set_f32(peak[0])));
+                                    ts_store_first_f32(&e[total_pass_0_0 * 1024
+                                        + total_pass_0_1 * 32 + 24], kept1, active);
                                     total_rf_part[3] = ts_select_f32(ts_first_m32(active),
                                         ts_add_f32(total_rf_part[3], kept1), total_rf_part[3]);
                                 }
@@ -795,16 +3120,28 @@ static int ts_softmax_float16_v3_0_y_i(const void *env, int64_t lower, int64_t u
                 total[0] = total[0] + ts_reduce_add_f32(total_rf[2]);
                 total[0] = total[0] + ts_reduce_add_f32(total_rf[3]);
                 scale[0] = 1.0f / total[0];
-                for (int64_t y_j_0 = 0, y_j_0_end = n / 8; y_j_0 < y_j_0_end; ++y_j_0) {
-                    ts_store_f32_as_f16(&y[y_s0 * y_i + y_j_0 * 8],
-                        ts_mul_f32(ts_load_f32(&e[y_j_0 * 8]), ts_set_f32(scale[0])));
-                }
-                for (int64_t y_j_0 = n / 8, y_j_0_end = (n + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                for (int64_t y_j_0 = y_phase / 8,
+                    y_j_0_end = (y_phase + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
                     {
-                        const int64_t active = n - (y_j_0 * 8);
+                        const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(y_phase - (y_j_0 * 8))), ts_first_m32(ts_min_i64_s(n + y_phase - (y_j_0 * 8), 8)));
+                        if (ts_any_m32(on0)) {
+                            ts_store_mask_u16(&y[y_s0 * y_i + y_j_0 * 8 - y_phase],
+                                ts_narrow_f16_f32(ts_mul_f32(ts_load_mask_f32(&e[y_j_0 * 8 - y_phase], on0), ts_set_f32(scale[0])), ts_mul_f32(ts_load_mask_f32(&e[y_j_0 * 8 - y_phase], on0), ts_set_f32(scale[0]))), ts_mand_m16(ts_narrow_m16_m32(on0, on0), ts_first_m16(8)));
+                        }
+                    }
+                }
+                for (int64_t y_j_0 = (y_phase + 7) / 8,
+                    y_j_0_end = (n + y_phase) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                    ts_store_f32_as_f16(&y[y_s0 * y_i + y_j_0 * 8 - y_phase],
+                        ts_mul_f32(ts_load_f32(&e[y_j_0 * 8 - y_phase]), ts_set_f32(scale[0])));
+                }
+                for (int64_t y_j_0 = ts_max_i64_s((n + y_phase) / 8, (y_phase + 7) / 8),
+                    y_j_0_end = (n + y_phase + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
+                    {
+                        const int64_t active = n + y_phase - (y_j_0 * 8);
                         if (active > 0) {
-                            ts_store_first_f32_as_f16(&y[y_s0 * y_i + y_j_0 * 8],
-                                ts_mul_f32(ts_load_first_f32(&e[y_j_0 * 8], active),
+                            ts_store_first_f32_as_f16(&y[y_s0 * y_i + y_j_0 * 8 - y_phase],
+                                ts_mul_f32(ts_load_first_f32(&e[y_j_0 * 8 - y_phase], active),
                                 ts_set_f32(scale[0])), active);
                         }
                     }
@@ -816,7 +3153,7 @@ static int ts_softmax_float16_v3_0_y_i(const void *env, int64_t lower, int64_t u
     return TS_OK;
 }
 
-static int ts_softmax_float16_v3_0(const ts_call *call)
+static int ts_softmax_float16_v3_2(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -825,17 +3162,21 @@ static int ts_softmax_float16_v3_0(const ts_call *call)
     uint16_t *const y = call->data[1];
     const int64_t y_s0 = call->strides[2];
     const double moved = 2.0 * (double)(m) * (double)(n) + 2.0 * (double)(m) * (double)(n);
+    const int64_t y_phase = (int64_t)((uintptr_t)y / sizeof *y % 32);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_softmax_float16_v3_0_y_i env = {n, x, x_s0, y, y_s0, ahead};
+        const struct ts_softmax_float16_v3_2_y_i env = {n, x, x_s0, y, y_s0, y_phase, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 19
             + (((n + 31) / 32 + 31) / 32) * (4
             + (ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32), n / 32)) * 161
             + (ts_min_i64_s(32, (n + 31) / 32) - (ts_min_i64_s(ts_min_i64_s(32, (n + 31) / 32),
-            n / 32))) * 161 + 8) + ((n + 7) / 8) * 8 + 29);
+            n / 32))) * 161 + 8) + ((y_phase + 7) / 8) * 10
+            + (ts_max_i64_s((n + y_phase) / 8 - ((y_phase + 7) / 8), 0)) * 10
+            + ((n + y_phase + 7) / 8) * 10 - ((y_phase / 8) * 10) - ((ts_max_i64_s((n
+            + y_phase) / 8, (y_phase + 7) / 8)) * 10) + 29);
         const int status =
-            ts_parallel(ts_softmax_float16_v3_0_y_i, &env, 0, m, grain, call->threads);
+            ts_parallel(ts_softmax_float16_v3_2_y_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -843,7 +3184,9 @@ static int ts_softmax_float16_v3_0(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_softmax_float16_v3[1];
-const ts_variant ts_softmax_float16_v3[1] = {
-    {ts_softmax_float16_v3_0, NULL, UINT64_C(10), "0"},
+extern const ts_variant ts_softmax_float16_v3[3];
+const ts_variant ts_softmax_float16_v3[3] = {
+    {ts_softmax_float16_v3_0, ts_softmax_float16_v3_0_when, UINT64_C(0), "0"},
+    {ts_softmax_float16_v3_1, ts_softmax_float16_v3_1_when, UINT64_C(10), "1"},
+    {ts_softmax_float16_v3_2, NULL, UINT64_C(10), "2"},
 };

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from gen.ir import storage
 from gen.ir.nodes import Intent
 from gen.language import Dtypes, KernelSpec, build, choices
-from gen.lower.variants import Plain, suffix, whens_of
+from gen.lower.variants import Plain, plans_of, suffix, whens_of
 from gen.pipeline import emit, schedule_to_emit
 from gen.poly.prove import prove
 from gen.targets.c.library import Loaded
@@ -158,12 +158,13 @@ MOST = 2**20  # times that a block runs
 def sizes(case: Case, spec: KernelSpec) -> Iterator[dict[str, int]]:
     """None, one, few, more than a tile has, and on either side of each variant's condition."""
     plain, found = build(spec, case.dtypes), []
+    parameters = Cpu(case.level).parameters(case.dtypes)
     for n in (0, 1, 2, 5):
         found += [{dim: n + k * step for k, dim in enumerate(spec.dims)} for step in (0, 1, -1)]
     for wanted in ((37, 19, 11, 7), (64, 16, 8), (130, 33, 9)):
         full = near(spec, plain, {}, wanted, MOST)
         found += [full] if full else []
-    found += sides(spec, whens_of(spec.recipes[0].variants))
+    found += sides(spec, whens_of(plans_of(spec.recipes[0], case.level, parameters)))
     for dims in {tuple(f.items()): f for f in found}.values():
         if min(dims.values(), default=0) >= 0 and allowed(spec, dims):
             yield dims

@@ -84,8 +84,13 @@ def inner_loops(draft: Draft, name: str, rows: Iterable[str]) -> list[Loop]:
 
 
 def long_if(extents: Iterable[Expr], least: int = LONG) -> str | None:
-    """The condition that lines are long; None where sizes are no dims. A loop's variable, which an
+    """The condition that lines are long; None where sizes are no dims."""
+    return condition_on(extents, f">= {least}")
+
+
+def condition_on(extents: Iterable[Expr], bound: str) -> str | None:
+    """That all that are dims are within a bound; None where none is. A loop's variable, which an
     inner loop may end at, has a dot in its name.
     """
     dims = {e.name for e in extents if isinstance(e, Var) and "." not in e.name}
-    return " and ".join(f"{dim} >= {least}" for dim in sorted(dims)) or None
+    return " and ".join(f"{dim} {bound}" for dim in sorted(dims)) or None

@@ -1,0 +1,144 @@
+"""Rows that are shorter than a few vectors: as many at a time as a vector has lanes.
+
+Input: the blocks of a row, as `passes` has them. Output: a variant for short rows. Each row is
+reduced in a vector of its own; these are a square, which is joined across the rows, so that what a
+row costs is no joining of lanes, but a share of one transpose in registers. What reduces to several
+values, as an argmax, has its terms transposed instead: then a lane is a row from the start.
+"""
+
+from collections.abc import Mapping
+
+from ....ir.nodes import Store, Update
+from .draft import Declined, Draft
+from .nest import Nest, nest_of
+from .reduction import condition_on, extent_of
+from .region import Region
+from .sums import loop_along
+
+FEW = 8  # rows, below which one after the other takes no longer
+
+REDUCED, WALKED, TURNED = 3, 2, 1
+"""The `$short_row` of a row up to which this takes less time than a row at a time: where it is
+reduced alone, is walked once more, or is transposed."""
+
+
+def across_rows(draft: Draft, region: Region, variables: Mapping[str, str]) -> tuple[Draft, ...]:
+    """The variants, proved, that of rows of one first; none where they are for no kernel such as
+    this one. variables: that along which the terms of each reduction lie.
+    """
+    try:
+        ones, short = _across(draft.settled(*region.drawn), region, variables)
+        return ones.proved(), short.proved()
+    except Declined:
+        return ()
+
+
+def _across(draft: Draft, region: Region, variables: Mapping[str, str]) -> tuple[Draft, Draft]:
+    if not region.rows or not draft.parameters["short_row"]:
+        raise Declined("there are no rows, or more lanes than rows can be written out for")
+    nests = {name: nest_of(draft.kernel, name) for name in region.blocks}
+    if any(len(nests[name].reduction) > 1 for name in variables):
+        raise Declined("its rows are more than lines")
+    sink, row = nests[region.sink], region.rows[-1]
+    lengths = [extent_of(nests[name], variable) for name, variable in variables.items()]
+    (count,) = (loop.upper for loop in sink.own if loop.var == row)
+    many = condition_on([count], f">= {FEW}")
+    tuples = any(len(nests[name].writes) > 1 for name in variables)
+    walked = any(_walks(nest, region) for nest in nests.values())
+    most = TURNED if tuples else WALKED if walked else REDUCED
+    short = condition_on(lengths, f"<= {most} * $short_row" if most > 1 else "<= $short_row")
+    one = condition_on(lengths, "<= 1")
+    if short is None or many is None or one is None:
+        raise Declined("no size is how long rows are, or how many there are")
+    at, lane = f"{row}0", f"{row}1"
+    wanted = [*region.rows, *(x.var for x in sink.own if x.var not in region.rows)]
+    if wanted != [loop.var for loop in sink.own]:
+        draft = draft.step("reorder", loops=wanted)
+    draft = draft.step("split", loop=row, factors=[None, "$lanes"], as_=[at, lane])
+    for name in region.drawn:
+        draft = draft.step("compute_at", block=name, loop=at)
+    rows = {name: loop_along(draft, name, region.variable(name, row)) for name in nests}
+    ones = several = draft
+    for name, nest in nests.items():
+        ones = _each(ones, name, rows[name], at)
+        if tuples:
+            several = _turned(several, region, variables, at, lane)
+        elif name in variables:
+            several = _joined(several, name, rows[name], variables[name], at)
+        else:
+            several = _along(several, name, nest.inner)
+    outer = [*region.rows[:-1], at][0]
+    ones, several = (made.step("parallel", loop=outer) for made in (ones, several))
+    return ones.under(one, many), several.under(short, many)
+
+
+def _each(draft: Draft, name: str, row: str, at: str) -> Draft:
+    """A block in vectors across the rows, which lie side by side if they are of one element."""
+    nest = nest_of(draft.kernel, name)
+    own = [loop.var for loop in nest.own if loop.var != at]
+    if own[-1] != row:
+        draft = draft.step("reorder", loops=[*(v for v in own if v != row), row])
+    if isinstance(nest.block.body, Update):
+        for write in nest.writes:
+            draft = _in_register(draft, name, write.buffer, at)
+    return draft.step("vectorize", loop=row, width="$lanes")
+
+
+def _walks(nest: Nest, region: Region) -> bool:
+    """Whether it writes a value for each place of a row."""
+    return isinstance(nest.block.body, Store) and len(nest.spatial) > len(region.of[nest.name])
+
+
+def _joined(draft: Draft, name: str, row: str, variable: str, at: str) -> Draft:
+    """A reduction with the rows in vectors of their own, which are then joined lane by lane."""
+    nest = nest_of(draft.kernel, name)
+    line, (write,), part = nest.loop_of[variable], nest.writes, f"{name}_rows"
+    vectors, lane, of_part, term = f"{line}0", f"{line}1", f"{part}.row", f"{name}.lane"
+    draft = draft.step("split", loop=line, factors=[None, "$lanes"], as_=[vectors, lane])
+    draft = draft.step("rfactor", block=name, loop=lane, as_=[part, term])
+    draft = draft.step("fission", loop=row, as_=[of_part, row])
+    draft = draft.step("reorder", loops=[vectors, of_part, lane])
+    draft = draft.step("unroll", loop=of_part)
+    draft = draft.step("vectorize", loop=lane, width="$lanes")
+    draft = draft.step("set_scope", buffer=part, scope="register")
+    draft = _in_register(draft, name, write.buffer, at)
+    draft = draft.step("reorder", loops=[term, row])
+    draft = draft.step("unroll", loop=term)
+    return draft.step("vectorize", loop=row, width="$lanes")
+
+
+def _turned(draft: Draft, region: Region, variables: Mapping[str, str], at: str, row: str) -> Draft:
+    """A reduction of transposed squares of its argument."""
+    if region.drawn or len(nest_of(draft.kernel, region.sink).reads) != 1:
+        raise Declined("it reads more than one array, or what others reduce")
+    name, tile = region.sink, f"{region.sink}_tile"
+    nest = nest_of(draft.kernel, name)
+    line, (read,) = nest.loop_of[variables[name]], nest.reads
+    square, lane = f"{line}0", f"{line}1"
+    draft = draft.step("split", loop=line, factors=[None, "$lanes"], as_=[square, lane])
+    draft = draft.step("reorder", loops=[square, lane, row])
+    given = {"block": name, "buffer": read.buffer, "at": square, "scope": "register"}
+    draft = draft.step("cache_read", **given, as_=tile)
+    rows, terms = (loop.var for loop in nest_of(draft.kernel, tile).loops[-2:])
+    draft = draft.step("unroll", loop=rows).step("vectorize", loop=terms, width="$lanes")
+    draft = draft.step("unroll", loop=lane)
+    for write in nest.writes:
+        draft = _in_register(draft, name, write.buffer, at)
+    return draft.step("vectorize", loop=row, width="$lanes")
+
+
+def _in_register(draft: Draft, name: str, buffer: str, at: str) -> Draft:
+    """With the results of a reduction in a register until they are whole."""
+    whole = f"{buffer}_whole"
+    given = {"block": name, "buffer": buffer, "at": at, "scope": "register"}
+    draft = draft.step("cache_write", **given, as_=whole)
+    (*_, copied) = nest_of(draft.kernel, whole).loops
+    return draft.step("vectorize", loop=copied.var, width="$lanes")
+
+
+def _along(draft: Draft, name: str, variable: str | None) -> Draft:
+    """A block that reduces nothing, in vectors along what it writes: its row, or all rows."""
+    line = loop_along(draft, name, variable) if variable else None
+    if line != nest_of(draft.kernel, name).loops[-1].var:
+        raise Declined(f"what '{name}' writes does not lie along its innermost loop")
+    return draft.step("vectorize", loop=line, width="$lanes")
