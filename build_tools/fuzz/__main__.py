@@ -257,7 +257,8 @@ def recipe_of(text: str, path: str) -> tuple[Primitive, ...]:
     dtypes = specs.choices(spec)[0]
     lanes = min(Processor(level).lanes(d.computed) for d in dtypes.values())
     (recipe,) = spec.recipes
-    return recipes.read(recipe, level.value, {"lanes": lanes, "line": 16, "line_bytes": 64})[0].steps
+    own = {"lanes": lanes, "line": 16, "line_bytes": 64}
+    return recipes.read(recipe, level.value, own)[0].steps
 
 
 def all_sizes(options: Options) -> Options:
