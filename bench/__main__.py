@@ -1,6 +1,7 @@
 """Every kernel side by side with the peers, on this machine, in one run.
 
 python -m bench [kernels...]        measure; no kernel named: all
+python -m bench drawn [kernels...]  sizes that a seed draws, as no recipe was tuned on, worst first
 python -m bench overhead            what a call on tiny arrays and an import cost
 python -m bench compare A B [...]   two commits, or a commit and . for the working tree
 python -m bench report FILE         the table of a run kept by --json
@@ -8,11 +9,12 @@ python -m bench specs FILES...      specs without recipes, beside Numba on the s
 """
 
 import argparse
+import secrets
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from . import cases, compare, peers, plot, prefer_installed, report, results, run
+from . import cases, compare, drawn, peers, plot, prefer_installed, report, results, run
 from .kernels import KERNELS
 
 
@@ -27,6 +29,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 overhead.main()
             case ["compare", *rest]:
                 _compare(rest)
+            case ["drawn", *rest]:
+                _drawn(rest)
             case ["specs", *rest]:
                 _specs(rest)
             case ["report", *rest]:
@@ -41,12 +45,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _measure(words: Sequence[str]) -> None:
     parser = _parser("python -m bench", __doc__)
-    parser.add_argument("--peers", type=_names, default=[], help="by name, with commas between")
-    parser.add_argument("--level", choices=["v3"], help="hold every peer to x86-64-v3")
-    _add_outputs(parser)
+    _add_sizes(parser)
+    _add_peers(parser)
     options = parser.parse_intermixed_args(words)
-    chosen, others = _cases(options), peers.choose(options.peers)
-    found = run.run(chosen, others, _settings(options), _keeper(options))
+    _beside_peers(_cases(options), options)
+
+
+def _drawn(words: Sequence[str]) -> None:
+    parser = _parser("python -m bench drawn", drawn.__doc__)
+    parser.add_argument("--count", type=_count, default=200, help="how many cases (200)")
+    parser.add_argument("--seed", type=int, help="to draw the same ones again; else another one")
+    _add_peers(parser)
+    options = parser.parse_intermixed_args(words)
+    _check_outputs(options)
+    seed = options.seed if options.seed is not None else secrets.randbelow(1 << 32)
+    print(f"sizes drawn with --seed {seed}\n", flush=True)
+    _beside_peers(drawn.draw(cases.named(options.kernels), options.count, seed), options)
+
+
+def _beside_peers(chosen: Sequence[cases.Case], options: argparse.Namespace) -> None:
+    found = run.run(chosen, peers.choose(options.peers), _settings(options), _keeper(options))
     print(report.markdown(found), end="", flush=True)
     _write(found, options)
 
@@ -58,6 +76,7 @@ def _compare(words: Sequence[str]) -> None:
         before="a commit",
         after="a commit, or . for the working tree",
     )
+    _add_sizes(parser)
     _add_outputs(parser)
     parser.set_defaults(level=None, rounds=15)
     options = parser.parse_intermixed_args(words)
@@ -99,20 +118,25 @@ def _parser(program: str, description: str | None, **positionals: str) -> argpar
     for name, meaning in positionals.items():
         parser.add_argument(name, help=meaning)
     parser.add_argument("kernels", nargs="*", help="names; none: all")
-    parser.add_argument(
-        "--sizes",
-        type=_names,
-        default=[],
-        help="kinds (main, odd, L1, ...) or dims such as 512x512",
-    )
     parser.add_argument("--threads", type=_numbers, default=(1, 2), help="such as 1,2")
     parser.add_argument("--rounds", type=_count, default=7)
     parser.add_argument(
         "--offset", type=int, choices=range(0, 64, 4), default=16, metavar="BYTES",
         help="where arrays begin, past a multiple of 64 (16, as NumPy's large ones do)",
     )  # fmt: skip
-    parser.add_argument("--quick", action="store_true", help="the headline kernels' main sizes")
     return parser
+
+
+def _add_sizes(parser: argparse.ArgumentParser) -> None:
+    kinds = "kinds (main, odd, L1, ...) or dims such as 512x512"
+    parser.add_argument("--sizes", type=_names, default=[], help=kinds)
+    parser.add_argument("--quick", action="store_true", help="the headline kernels' main sizes")
+
+
+def _add_peers(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--peers", type=_names, default=[], help="by name, with commas between")
+    parser.add_argument("--level", choices=["v3"], help="hold every peer to x86-64-v3")
+    _add_outputs(parser)
 
 
 def _add_outputs(parser: argparse.ArgumentParser) -> None:

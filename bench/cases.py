@@ -21,11 +21,17 @@ class UnknownName(Exception):
 
 @dataclass(frozen=True)
 class Case:
-    """One kernel at one size: a row of the table."""
+    """One kernel at one size: a row of the table.
+
+    offset: where arrays begin, in bytes past a multiple of 64; None: where the run's settings say.
+    gap: the elements between the rows of the arguments.
+    """
 
     kernel: Kernel
     dims: Dims
     kind: str
+    offset: int | None = None
+    gap: int = 0
 
     @property
     def label(self) -> str:
@@ -67,18 +73,26 @@ def _dims_of(text: str) -> Dims | None:
     return tuple(map(int, parts)) if all(part.isdecimal() for part in parts) else None
 
 
-def choose(names: Iterable[str], sizes: Iterable[str]) -> list[Case]:
-    """The cases of these kernels (all, if none is named) at these kinds of size or these dims."""
-    names, sizes = list(names) or list(KERNELS), list(sizes) or list(KINDS)
+def named(names: Iterable[str]) -> list[Kernel]:
+    """These kernels; all, if none is named. Raises UnknownName."""
+    names = list(names) or list(KERNELS)
     for name in names:
         if name not in KERNELS:
             raise UnknownName(f"no kernel {name!r}; there are {', '.join(KERNELS)}")
+    return [KERNELS[name] for name in names]
+
+
+def choose(names: Iterable[str], sizes: Iterable[str]) -> list[Case]:
+    """The cases of these kernels (all, if none is named) at these kinds of size or these dims.
+    Raises UnknownName.
+    """
+    kernels, sizes = named(names), list(sizes) or list(KINDS)
     for size in sizes:
         if size not in KINDS and _dims_of(size) is None:
             raise UnknownName(
                 f"no size {size!r}; sizes are {', '.join(KINDS)}, or dims such as 512x512"
             )
-    chosen = [c for name in names for size in sizes for c in _cases_of(KERNELS[name], size)]
+    chosen = [c for kernel in kernels for size in sizes for c in _cases_of(kernel, size)]
     if not chosen:
         raise UnknownName(f"none of the kernels has a size {' or '.join(sizes)}")
     return chosen
@@ -88,5 +102,5 @@ def _cases_of(kernel: Kernel, size: str) -> Iterator[Case]:
     dims = _dims_of(size)
     if dims is None:
         yield from (Case(kernel, each, size) for each in kernel.sizes.get(size, ()))
-    elif len(dims) == len(kernel.sizes["main"][0]):
+    elif len(dims) == kernel.rank:
         yield Case(kernel, dims, "given")

@@ -1,5 +1,6 @@
 """Results as a table in Markdown."""
 
+import math
 import statistics
 from collections.abc import Iterator, Sequence
 
@@ -9,6 +10,7 @@ IDLE = 0.5  # the load at the start, below which nothing else seems to run
 
 
 def markdown(results: Results) -> str:
+    """The table; drawn sizes have those first at which ours are the furthest behind."""
     return "\n".join(_lines(results)) + "\n"
 
 
@@ -31,14 +33,29 @@ def _lines(results: Results) -> Iterator[str]:
                 yield ""
                 yield f"## {threads} thread{'s' if threads > 1 else ''}, {title}"
                 yield ""
-                yield from table(rows, group)
+                yield from table(worst_first(rows, group), group)
                 yield from _summary(rows, group)
         yield from _ceilings(threads, results)
     yield from _troubles(results.rows)
 
 
+def worst_first(rows: Sequence[Row], group: Group) -> Sequence[Row]:
+    """The drawn rows in the order of how much faster than the best peer ours are; the others, in
+    their own order, behind them.
+    """
+
+    def key(row: Row) -> float:
+        best, mine = row.best(group.others), row.seconds(group.ours[0]) if group.ours else None
+        drawn = row.kind.startswith("drawn") and best and mine
+        return best[1] / mine if drawn and best and mine else math.inf
+
+    return sorted(rows, key=key)
+
+
 def table(rows: Sequence[Row], group: Group) -> Iterator[str]:
-    """Milliseconds; the best peer in bold; how many times faster than it the first of ours is."""
+    """Milliseconds; the best peer in bold; how many times faster than it the first of ours is, with
+    a ~ where the rounds of either disagree.
+    """
     ours, others, yardsticks = group
     compared = ["faster", "of floor", *(f"{ours[0]}/{name}" for name in yardsticks)] if ours else []
     times = [*ours, *others, *yardsticks, "floor"]
@@ -57,7 +74,8 @@ def table(rows: Sequence[Row], group: Group) -> Iterator[str]:
 def _compared(row: Row, group: Group) -> Iterator[str]:
     """The first of ours: how many times as fast as the best peer, of the floor, over yardsticks."""
     mine, best = row.seconds(group.ours[0]), row.best(group.others)
-    yield f"{best[1] / mine:.2f}x" if best and mine else ""
+    noisy = any(row.cells[n].noisy for n in (group.ours[0], *(best or ())[:1]) if n in row.cells)
+    yield f"{best[1] / mine:.2f}x{' ~' * noisy}" if best and mine else ""
     yield f"{row.floor / mine:.0%}" if mine and row.floor else ""
     for name in group.yardsticks:
         theirs = row.seconds(name)

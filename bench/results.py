@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 from .cases import size_text
 
+NOISY = 0.2
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -22,6 +24,14 @@ class Cell:
     @property
     def median(self) -> float:
         return statistics.median(self.seconds)
+
+    @property
+    def noisy(self) -> bool:
+        """Whether its rounds disagree: half of them lie a fifth of the median apart, or more."""
+        if len(self.seconds) < 2:
+            return False
+        low, _, high = statistics.quantiles(self.seconds, n=4, method="inclusive")
+        return high - low > NOISY * self.median
 
 
 @dataclass(frozen=True)

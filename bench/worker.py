@@ -26,12 +26,23 @@ Maker = Callable[..., Call | None]
 SAMPLE_SECONDS = 200e-6
 
 
-def placed(shape: tuple[int, ...], dtype: Any, offset: int) -> Array:
-    """An uninitialised array whose data lie `offset` bytes past a multiple of 64."""
+def placed(shape: tuple[int, ...], dtype: Any, offset: int, gap: int = 0) -> Array:
+    """An uninitialised array whose data lie `offset` bytes past a multiple of 64, and with `gap`
+    elements between its rows.
+    """
+    if gap and len(shape) > 1:
+        whole = placed((*shape[:-1], shape[-1] + gap), dtype, offset)
+        return whole[..., : shape[-1]]
     size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
     raw = np.empty(size + 128, np.uint8)
     start = -raw.ctypes.data % 64 + offset
     return np.asarray(raw[start : start + size].view(dtype).reshape(shape))
+
+
+def copy_of(array: Array, offset: int, gap: int) -> Array:
+    copy = placed(array.shape, array.dtype, offset, gap)
+    copy[...] = array
+    return copy
 
 
 def largest_error(result: Array, expected: Array) -> float:
@@ -60,21 +71,22 @@ class Session:
         self.call: Call | None = None
         self.batch = 0
 
-    def copy_of(self, array: Array) -> Array:
-        copy = placed(array.shape, array.dtype, self.offset)
-        copy[...] = array
-        return copy
+    def prepare(
+        self, kernel: str, folder: str, limit: float, offset: int | None, gap: int
+    ) -> Reply:
+        """Load the arguments, call once, and compare. The call's own preparations happen here.
 
-    def prepare(self, kernel: str, folder: str, limit: float) -> Reply:
-        """Load the arguments, call once, and compare. The call's own preparations happen here."""
+        offset: of this case's arrays, if it has one; gap: between the rows of its arguments.
+        """
+        offset = self.offset if offset is None else offset
         self.call, self.batch = None, 0
         if kernel not in self.kernels:
             return {"status": "none"}
         files = sorted(Path(folder).glob("argument*.npy"))
-        arguments = [self.copy_of(np.load(file, mmap_mode="r")) for file in files]
+        arguments = [copy_of(np.load(file, mmap_mode="r"), offset, gap) for file in files]
         expected = np.load(Path(folder) / "expected.npy", mmap_mode="r")
         dtype = np.float32 if expected.dtype == np.float64 else expected.dtype
-        out = None if self.results == "new" else placed(expected.shape, dtype, self.offset)
+        out = None if self.results == "new" else placed(expected.shape, dtype, offset)
         if out is not None:
             out[...] = -1
         call = self.kernels[kernel](out, *arguments)

@@ -36,6 +36,7 @@ def kernels() -> Iterator[Kernel]:
         lambda n, c, h, w, o, k: 2 * n * o * (h - k + 1) * (w - k + 1) * c * k * k,
         two((8, 64, 58, 58, 64, 3), (1, 32, 30, 30, 32, 3)),
         limit=1e-3,
+        most=(16, 512, 256, 256, 512, 7),
     )
     yield Kernel(
         "depthwise_conv2d",
@@ -44,4 +45,5 @@ def kernels() -> Iterator[Kernel]:
         references.depthwise_conv2d,
         lambda n, c, h, w, k: 2 * n * c * (h - k + 1) * (w - k + 1) * k * k,
         two((16, 144, 114, 114, 3), (1, 32, 30, 30, 3)),
+        most=(16, 512, 512, 512, 7),
     )

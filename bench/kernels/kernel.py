@@ -12,6 +12,8 @@ Array = NDArray[Any]
 Dims = tuple[int, ...]
 Sizes = dict[str, tuple[Dims, ...]]  # by kind
 
+MOST = 1 << 24
+
 # Which sizes a case belongs to. `main` is larger than the caches wherever the kernel is bound by
 # memory; `odd` has a prime, or the odd number next to it, in place of each dim of `main`.
 KINDS = ("main", "odd", "L1", "L2", "L3", "small")
@@ -36,7 +38,8 @@ CLASSES = Values(lambda rng, shape: rng.integers(0, 3, shape), np.int64)
 class Kernel:
     """One function to measure, float32, and what is needed to check it and to bound its time.
 
-    values: what the arguments hold; those that are not named, normal numbers.
+    values: what the arguments hold; those that are not named, normal numbers. most: the largest of
+    each dim where sizes are drawn; those that are not named, `MOST`.
     """
 
     name: str
@@ -49,6 +52,11 @@ class Kernel:
     limit: float = 2e-4  # the largest error of a right result, relative to 1 + |expected|
     headline: bool = False
     values: tuple[Values, ...] = ()
+    most: Dims = ()
+
+    @property
+    def rank(self) -> int:
+        return len(self.sizes["main"][0])
 
     def arguments(self, *dims: int) -> list[tuple[Values, Dims]]:
         """Each argument's values and shape."""

@@ -14,6 +14,7 @@ def kernels() -> Iterator[Kernel]:
         references.attention,
         lambda heads, m, d: heads * m * m * (4 * d + 3),
         two((8, 1024, 64), (4, 128, 32)),
+        most=(64, 4096, 256),
     )
     yield Kernel(
         "lstm",
@@ -26,4 +27,5 @@ def kernels() -> Iterator[Kernel]:
         lambda t, b, d, h: t * b * (8 * h * (d + h) + 20 * h),
         two((64, 32, 256, 256), (16, 8, 32, 32)),
         limit=1e-3,
+        most=(128, 64, 512, 512),
     )
