@@ -110,6 +110,21 @@ def schedule_to_emit(
         return schedule(spec, dtypes, target, prove)
 
 
+def made(
+    spec: KernelSpec, dtypes: Dtypes, target: Target, prove: Prover
+) -> tuple[tuple[Variant, ...], Mapping[str, str]]:
+    """What `schedule_to_emit` and `emit` make, without a proof or a text made twice where rules
+    write the recipe. Raises as these.
+    """
+    if dtypes:
+        plain = Plain(spec, dtypes)
+        if found := _by_usual(spec, [plain], target, prove, Written(spec, [plain])):
+            by_dtypes, sources = found
+            return by_dtypes[suffix(dtypes)], sources
+    variants = schedule_to_emit(spec, dtypes, target, prove)
+    return variants, emit(spec, {suffix(dtypes): variants}, target)
+
+
 def emit(
     spec: KernelSpec,
     variants: Mapping[str, Sequence[Variant]],

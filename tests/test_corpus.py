@@ -22,8 +22,7 @@ from gen.ir.interpret.interp import run
 from gen.ir.nodes import Intent
 from gen.language import Dtypes, KernelSpec, build, choices
 from gen.language.formulas import oracle
-from gen.lower.variants import suffix
-from gen.pipeline import emit, schedule
+from gen.pipeline import made, schedule
 from gen.poly.prove import prove
 from gen.targets.c import library
 from gen.targets.cpu import jit
@@ -63,8 +62,8 @@ def compiled(kernels: Mapping[str, tuple[KernelSpec, Dtypes]], level: Level) -> 
     sources: dict[str, str | TilesmithError] = {}
     for name, (spec, dtypes) in kernels.items():
         try:
-            variants = schedule(spec, dtypes, Cpu(level), prove, each_step=False)
-            sources[name] = joined(emit(spec, {suffix(dtypes): variants}, Cpu(level)))
+            _, files = made(spec, dtypes, Cpu(level), prove)
+            sources[name] = joined(files)
         except TilesmithError as error:
             sources[name] = error
     whole = "\n".join(source for source in sources.values() if isinstance(source, str))

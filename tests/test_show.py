@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -33,7 +34,7 @@ from gen.targets.cpu.target import Cpu
 from gen.targets.target import Does, joined
 
 ROOT = Path(__file__).parents[1]
-SOFTMAX = load(ROOT / "kernels_spec" / "softmax.yaml")
+SOFTMAX = load(ROOT / "tests" / "commands" / "softmax.yaml")
 FLOAT32 = choices(SOFTMAX)[0]
 NARROW = """\
 tilesmith: 1
@@ -142,7 +143,7 @@ def test_whole_trees_and_colours(narrow: Path) -> None:
 
 
 def test_a_refused_step_is_shown(narrow: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["show", str(narrow), "--steps"]) == 0
+    assert main(["show", str(narrow), "--steps", "--variant", "0"]) == 0
     printed = capsys.readouterr()
     assert printed.err == ""
     assert re.search(
@@ -466,3 +467,16 @@ def test_the_command(
     missing = narrow.with_name("none") / "k.html"
     assert main(["show", str(narrow), "--html", str(missing), "--variant", "1"]) == 1
     assert capsys.readouterr().err == f"error: {missing}: No such file or directory\n"
+
+
+# ---------------------------------------------------------------- which variant
+
+
+def test_without_a_name_it_is_the_variant_of_usual_calls(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "sum.yaml"
+    shutil.copy(ROOT / "kernels_spec" / "sum.yaml", path)
+    for given, said in (((), "assume(m >= 0)"), (("--variant", "0"), "assume(n <= 1 and m >= 8)")):
+        assert main(["show", str(path), *given]) == 0
+        assert said in capsys.readouterr().out

@@ -2,12 +2,14 @@
 
 import argparse
 import sys
+from functools import partial
 from pathlib import Path
 
 from ..display import page
 from ..display import text as views
 from ..progress import able, progress
 from ..trial import costs
+from ..trial.sizes import usual
 from .arguments import Commands, dtype, dtypes, level, one, size
 
 
@@ -34,7 +36,7 @@ def add(commands: Commands) -> None:
     what.add_argument("--recipe", action="store_true", help=recipe)
     html = "write a page of the recipe, the IR after each step, the C and its assembly"
     what.add_argument("--html", type=Path, metavar="FILE", help=html)
-    variant = "a variant of the recipe (default: 0; with --html, all of them)"
+    variant = "a variant of the recipe (default: that of calls with dims of 256; --html: all)"
     command.add_argument("--variant", metavar="NAME", help=variant)
     sizes = "with --html, the sizes that costs are told for (default: 256, where that is allowed)"
     command.add_argument("--size", action="append", default=[], metavar="DIM=N,...", help=sizes)
@@ -55,7 +57,7 @@ def run(options: argparse.Namespace) -> int:
         text = f"{options.html}\n"
     else:
         with progress(1) as shown:
-            text = views.text(*wanted, _view(options), shown)
+            text = views.text(*wanted, _view(options), shown, partial(usual, spec))
     print(text, end="", flush=True)
     if not (options.html or options.steps or options.whole or options.recipe):
         print("not proved: tilesmith prove does that", file=sys.stderr)
@@ -63,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _view(options: argparse.Namespace) -> views.View:
-    variant = options.variant or "0"
+    variant = options.variant
     if options.recipe:
         return views.WrittenByRules()
     if options.steps or options.whole:

@@ -3,8 +3,9 @@
 Input: a spec, dtypes and a target. Output: text: IR as a script, differences a step, or C.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import assert_never, final
 
@@ -35,7 +36,7 @@ class Steps:
     colour: with the codes by which terminals colour.
     """
 
-    variant: str
+    variant: str | None
     whole: bool = False
     colour: bool = False
 
@@ -45,7 +46,7 @@ class Steps:
 class AfterStep:
     """A variant after its first `step` steps."""
 
-    variant: str
+    variant: str | None
     step: int
 
 
@@ -55,7 +56,7 @@ class Stage:
     """A variant at one of STAGES."""
 
     stage: str
-    variant: str
+    variant: str | None
 
 
 @final
@@ -68,9 +69,15 @@ View = Steps | AfterStep | Stage | WrittenByRules
 
 
 def text(
-    spec: KernelSpec, dtypes: Dtypes, target: Target, view: View, shown: Progress = SILENT
+    spec: KernelSpec,
+    dtypes: Dtypes,
+    target: Target,
+    view: View,
+    shown: Progress = SILENT,
+    usual: Callable[[Sequence[Variant]], Variant] = itemgetter(0),
 ) -> str:
-    """The view as text. Raises TilesmithError, also where there is no such variant or step.
+    """The view as text. usual: which variant it is of, where it has no name. Raises
+    TilesmithError, also where there is no such variant or step.
 
     Steps are proved; the other views show what is there, proved or not.
     """
@@ -79,7 +86,7 @@ def text(
     variants = schedule(spec, dtypes, target, unproved)
     if isinstance(view, Stage) and view.stage == "c":
         return joined(emit(spec, {suffix(dtypes): variants}, target))
-    variant = named(variants, view.variant)
+    variant = usual(variants) if view.variant is None else named(variants, view.variant)
     match view:
         case Steps(_, whole, colour):
             shown.part(f"{spec.name} {suffix(dtypes)} {target.level}")
@@ -120,8 +127,6 @@ def named(variants: Sequence[Variant], name: str) -> Variant:
     for variant in variants:
         if variant.name == name:
             return variant
-    if len(variants) == 1 and name == "0":  # what is asked for by default
-        return variants[0]
     names = ", ".join(v.name for v in variants)
     raise TilesmithError(f"there is no variant {name!r}: there are {names}")
 

@@ -10,6 +10,7 @@ from typing import final
 
 from .. import language as specs
 from ..errors import NoCode, Span
+from ..ir.algebra import FALSE
 from ..ir.nodes import Expr, Kernel
 from ..language import Dtypes
 from ..language.model import KernelSpec, Recipe
@@ -109,6 +110,7 @@ def whens_of(variants: Iterable[Variant | Plan]) -> tuple[Expr, ...]:
 def plans_of(recipe: Recipe | None, level: str, own: Mapping[str, int]) -> list[Plan]:
     """The plan of each variant; the plain schedule's where there is no recipe. own: the target's
     parameters. "plain" is the last variant's name alone, since others may have no steps either.
+    A variant that these parameters rule out has no plan.
     """
     if recipe is None:
         return [Plan("plain", None, (), None)]
@@ -116,6 +118,7 @@ def plans_of(recipe: Recipe | None, level: str, own: Mapping[str, int]) -> list[
     return [
         Plan("plain" if v.when is None and not v.steps else str(k), v.when, v.steps, text.span)
         for k, (v, text) in enumerate(zip(variants, recipe.variants, strict=True))
+        if v.when != FALSE
     ]
 
 

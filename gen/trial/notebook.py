@@ -32,7 +32,7 @@ from ..language.formulas import oracle
 from ..language.model import Argument, KernelSpec, Size, size_text
 from ..language.shapes import derived, extent
 from ..lower.variants import suffix
-from ..pipeline import load, schedule_to_emit
+from ..pipeline import load, made
 from ..poly.cache import prover
 from ..targets.registry import TARGETS
 from ..targets.target import Registry, Runnable, Target
@@ -127,10 +127,9 @@ class NotebookKernel:
     def _kernel(self, dtypes: Dtypes) -> Runnable:
         key = suffix(dtypes)
         if key not in self._compiled:
-            variants = schedule_to_emit(
-                self.spec, dtypes, self.target, prover(cache_folder() / "proofs")
-            )
-            self._compiled[key] = load(self.spec, dtypes, variants, self.target)
+            prove = prover(cache_folder() / "proofs")
+            variants, sources = made(self.spec, dtypes, self.target, prove)
+            self._compiled[key] = load(self.spec, dtypes, variants, self.target, sources)
         return self._compiled[key]
 
     def _dtypes(self, inputs: Mapping[str, Array]) -> Dtypes:

@@ -21,6 +21,10 @@ from ..language.build import shape_of
 from ..language.formulas import oracle
 from ..language.model import KernelSpec
 from ..language.shapes import not_negative
+from ..lower.variants import Variant
+
+USUAL = 256
+"""The size of a dim in a call that variants for all calls are for."""
 
 Number: TypeAlias = bool | int | float | None
 
@@ -170,6 +174,17 @@ def holds(when: Expr, values: Mapping[str, float]) -> bool:
         return bool(value(when, values))
     except SizeError:
         return False
+
+
+def usual(spec: KernelSpec, variants: Sequence[Variant]) -> Variant:
+    """The variant that a call with dims of 256 takes, as far as sizes say; the first ones of a
+    recipe may be for what is rare.
+    """
+    try:
+        values = values_of(spec, dict.fromkeys(spec.dims, USUAL))
+    except SizeError:
+        return variants[-1]
+    return next((v for v in variants if v.when is None or holds(v.when, values)), variants[-1])
 
 
 def allowed(spec: KernelSpec, sizes: Mapping[str, int]) -> bool:

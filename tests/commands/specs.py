@@ -3,7 +3,7 @@
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-SOFTMAX = ROOT / "kernels_spec" / "softmax.yaml"
+SOFTMAX = ROOT / "tests" / "commands" / "softmax.yaml"
 NOT_PROVED = "1 spec without errors (not proved: tilesmith prove does that)\n"
 """What `check` and `show` say last."""
 

@@ -58,7 +58,7 @@ def test_the_wheel_needs_numpy_alone(wheel: Path, tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert done.stdout.splitlines() == ["[0.6, 0.8] 0", "(n)->(n) True", "[]"], done.stderr
+    assert done.stdout.splitlines() == ["[0.6, 0.8] 2", "(n)->(n) True", "[]"], done.stderr
 
 
 CALLER = """

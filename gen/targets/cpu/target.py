@@ -79,9 +79,11 @@ class Cpu:
         }
 
     def _short_row(self, lanes: int, dtypes: Dtypes) -> int:
-        """0: rows as many as lanes are more than can be written out."""
-        most = max(dtype.computed.bytes for dtype in dtypes.values())
-        return self.machine.short_row // most if lanes <= MOST_ROWS else 0
+        """0: rows as many as lanes are more than can be written out, or types are converted, which
+        is much code for rarer calls.
+        """
+        sizes = {each for d in dtypes.values() for each in (d.bytes, d.computed.bytes)}
+        return self.machine.short_row // max(sizes) if lanes <= MOST_ROWS and len(sizes) == 1 else 0
 
     def width(self, dtypes: Dtypes) -> int:
         first: DType = next(iter(dtypes.values()))

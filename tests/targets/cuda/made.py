@@ -9,7 +9,7 @@ from gen.ir.text.printer import to_text
 from gen.language import Dtypes, choices, loads
 from gen.language.model import KernelSpec
 from gen.lower.variants import Plain, Variant, suffix
-from gen.pipeline import emit, schedule
+from gen.pipeline import emit, schedule, schedule_to_emit
 from gen.poly.prove import prove
 from gen.targets.cuda.target import Cuda
 from gen.targets.registry import TARGETS
@@ -75,7 +75,7 @@ def dtypes_of(name: str) -> tuple[Dtypes, ...]:
 def variants(name: str, number: int = 0) -> tuple[Plain, tuple[Variant, ...]]:
     """The plain schedule and the variants for one choice of dtypes, proved as emitted."""
     plain = Plain(spec_of(name), dtypes_of(name)[number])
-    return plain, schedule(plain.spec, plain.dtypes, TARGET, prove, each_step=False, plain=plain)
+    return plain, schedule_to_emit(plain.spec, plain.dtypes, TARGET, prove, plain)
 
 
 @cache

@@ -17,9 +17,9 @@ from .sums import loop_along
 
 FEW = 8  # rows, below which one after the other takes no longer
 
-REDUCED, WALKED, TURNED = 3, 2, 1
+REDUCED, WALKED = 3, 2
 """The `$short_row` of a row up to which this takes less time than a row at a time: where it is
-reduced alone, is walked once more, or is transposed."""
+reduced alone, or is walked once more. Where it is transposed, one."""
 
 
 def across_rows(draft: Draft, region: Region, variables: Mapping[str, str]) -> tuple[Draft, ...]:
@@ -34,22 +34,9 @@ def across_rows(draft: Draft, region: Region, variables: Mapping[str, str]) -> t
 
 
 def _across(draft: Draft, region: Region, variables: Mapping[str, str]) -> tuple[Draft, Draft]:
-    if not region.rows or not draft.parameters["short_row"]:
-        raise Declined("there are no rows, or more lanes than rows can be written out for")
     nests = {name: nest_of(draft.kernel, name) for name in region.blocks}
-    if any(len(nests[name].reduction) > 1 for name in variables):
-        raise Declined("its rows are more than lines")
+    one, short, many = _conditions(draft, region, nests, variables)
     sink, row = nests[region.sink], region.rows[-1]
-    lengths = [extent_of(nests[name], variable) for name, variable in variables.items()]
-    (count,) = (loop.upper for loop in sink.own if loop.var == row)
-    many = condition_on([count], f">= {FEW}")
-    tuples = any(len(nests[name].writes) > 1 for name in variables)
-    walked = any(_walks(nest, region) for nest in nests.values())
-    most = TURNED if tuples else WALKED if walked else REDUCED
-    short = condition_on(lengths, f"<= {most} * $short_row" if most > 1 else "<= $short_row")
-    one = condition_on(lengths, "<= 1")
-    if short is None or many is None or one is None:
-        raise Declined("no size is how long rows are, or how many there are")
     at, lane = f"{row}0", f"{row}1"
     wanted = [*region.rows, *(x.var for x in sink.own if x.var not in region.rows)]
     if wanted != [loop.var for loop in sink.own]:
@@ -57,19 +44,42 @@ def _across(draft: Draft, region: Region, variables: Mapping[str, str]) -> tuple
     draft = draft.step("split", loop=row, factors=[None, "$lanes"], as_=[at, lane])
     for name in region.drawn:
         draft = draft.step("compute_at", block=name, loop=at)
-    rows = {name: loop_along(draft, name, region.variable(name, row)) for name in nests}
     ones = several = draft
     for name, nest in nests.items():
-        ones = _each(ones, name, rows[name], at)
-        if tuples:
-            several = _turned(several, region, variables, at, lane)
-        elif name in variables:
-            several = _joined(several, name, rows[name], variables[name], at)
-        else:
+        rows = loop_along(draft, name, region.variable(name, row))
+        ones = _each(ones, name, rows, at)
+        if name not in variables:
             several = _along(several, name, nest.inner)
+        elif len(nest.writes) > 1:
+            several = _turned(several, region, variables, at, lane)
+        else:
+            several = _joined(several, name, rows, variables[name], at)
     outer = [*region.rows[:-1], at][0]
     ones, several = (made.step("parallel", loop=outer) for made in (ones, several))
-    return ones.under(one, many), several.under(short, many)
+    known = "$short_row > 0"
+    return ones.under(known, one, many), several.under(known, short, many)
+
+
+def _conditions(
+    draft: Draft, region: Region, nests: Mapping[str, Nest], variables: Mapping[str, str]
+) -> tuple[str, str, str]:
+    """That rows are of one element, that they are short, and that they are not few. Raises Declined
+    where no size tells, or rows are none that are taken so.
+    """
+    if not region.rows or not draft.parameters["short_row"]:
+        raise Declined("there are no rows, or more lanes than rows can be written out for")
+    if any(len(nests[name].reduction) > 1 for name in variables):
+        raise Declined("its rows are more than lines")
+    (count,) = (loop.upper for loop in nests[region.sink].own if loop.var == region.rows[-1])
+    lengths = [extent_of(nests[name], variable) for name, variable in variables.items()]
+    tuples = any(len(nests[name].writes) > 1 for name in variables)
+    walked = any(_walks(nest, region) for nest in nests.values())
+    most = "" if tuples else f"{WALKED if walked else REDUCED} * "
+    one, short = condition_on(lengths, "<= 1"), condition_on(lengths, f"<= {most}$short_row")
+    many = condition_on([count], f">= {FEW}")
+    if one is None or short is None or many is None:
+        raise Declined("no size is how long rows are, or how many there are")
+    return one, short, many
 
 
 def _each(draft: Draft, name: str, row: str, at: str) -> Draft:

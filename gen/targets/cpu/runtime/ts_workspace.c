@@ -1,7 +1,8 @@
 /* Workspace: one arena a thread, kept between calls up to a limit, used as a stack.
 
    What does not fit in the arena is allocated by itself, and the arena grows to what was needed once
-   it is empty. Arenas are in a list, so that ts_free_workspace reaches those of idle threads; `busy`
+   it is empty. Large pieces ask Linux for large pages: a first touch of 128 MiB is 64 page faults
+   then, not 32,768. Arenas are in a list, so that ts_free_workspace reaches those of idle threads; `busy`
    keeps it off the others. */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -9,10 +10,14 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 
 #include "ts_engine.h"
 
 enum { ALIGNMENT = 64 };
+#define LARGE_PAGE ((size_t)2 << 20)
 #define KEPT_BYTES ((size_t)64 << 20)
 
 typedef struct arena {
@@ -80,13 +85,28 @@ static arena *own_arena(void)
     return mine = a;
 }
 
+/* A multiple of ALIGNMENT, which `free` takes. */
+static void *allocate(size_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+    if (bytes >= 2 * LARGE_PAGE && bytes <= SIZE_MAX - LARGE_PAGE) {
+        const size_t whole = (bytes + LARGE_PAGE - 1) / LARGE_PAGE * LARGE_PAGE;
+        void *memory = aligned_alloc(LARGE_PAGE, whole);
+        if (memory)
+            madvise(memory, whole, MADV_HUGEPAGE); /* where it fails, pages are small */
+        return memory;
+    }
+#endif
+    return aligned_alloc(ALIGNMENT, bytes);
+}
+
 static void grow(arena *a)
 {
     const size_t size = a->wanted < KEPT_BYTES ? a->wanted : KEPT_BYTES;
     if (size <= a->size)
         return;
     free(a->memory);
-    a->memory = aligned_alloc(ALIGNMENT, size);
+    a->memory = allocate(size);
     a->size = a->memory ? size : 0;
 }
 
@@ -110,7 +130,7 @@ void *ts_workspace_acquire(size_t bytes)
     }
     const size_t need = ALIGNMENT + (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     const bool fits = need <= a->size - a->used;
-    char *piece = fits ? a->memory + a->used : aligned_alloc(ALIGNMENT, need);
+    char *piece = fits ? a->memory + a->used : allocate(need);
     if (!piece) {
         leave_if_empty(a);
         return NULL;
