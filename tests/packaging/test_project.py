@@ -101,6 +101,7 @@ def test_the_kernels_are_callable_from_c(wheel: Path, tmp_path: Path) -> None:
     assert done.stdout == f"(0.6, 0.8) {include}\n"
 
 
+@pytest.mark.thorough
 def test_two_builds_in_two_folders_are_equal(wheel: Path, tmp_path: Path, author: Author) -> None:
     other = _wheel(tmp_path / "somewhere" / "else", author)
     assert sha256(other.read_bytes()).digest() == sha256(wheel.read_bytes()).digest()

@@ -22,7 +22,16 @@ from ..target import CompiledFunction, joined
 from .assembly import assembly
 from .emit import source
 from .jit import compiler_command, native_level
-from .levels import LEVELS, LINE, MOST_ROWS, STRIP, Level, Processor
+from .levels import (
+    FEWEST_ROWS,
+    LEVELS,
+    LINE,
+    MOST_ROWS,
+    SHORT_ROW,
+    STRIP,
+    Level,
+    Processor,
+)
 from .passes.finishing import finishing
 
 
@@ -79,11 +88,12 @@ class Cpu:
         }
 
     def _short_row(self, lanes: int, dtypes: Dtypes) -> int:
-        """0: rows as many as lanes are more than can be written out, or types are converted, which
-        is much code for rarer calls.
+        """0: rows as many as lanes are too many to be written out, or too few to be worth their
+        code, or types are converted, which is much code for rarer calls.
         """
         sizes = {each for d in dtypes.values() for each in (d.bytes, d.computed.bytes)}
-        return self.machine.short_row // max(sizes) if lanes <= MOST_ROWS and len(sizes) == 1 else 0
+        taken = FEWEST_ROWS <= lanes <= MOST_ROWS and len(sizes) == 1
+        return SHORT_ROW // max(sizes) if taken else 0
 
     def width(self, dtypes: Dtypes) -> int:
         first: DType = next(iter(dtypes.values()))

@@ -66,7 +66,7 @@ def _conditions(
     """That rows are of one element, that they are short, and that they are not few. Raises Declined
     where no size tells, or rows are none that are taken so.
     """
-    if not region.rows or not draft.parameters["short_row"]:
+    if not region.rows or not draft.parameters.get("short_row"):
         raise Declined("there are no rows, or more lanes than rows can be written out for")
     if any(len(nests[name].reduction) > 1 for name in variables):
         raise Declined("its rows are more than lines")
