@@ -73,8 +73,9 @@ def _loaded(path: Path) -> KernelSpec:
 
 
 BEST = jit.native_level()
-LONG = {"attention", "conv2d", "gaussian", "lstm", "masked_attention", "matmul", "var"}
-"""Of these to choose a recipe takes two seconds and more."""
+LONG = {"attention", "conv2d", "depthwise_conv2d", "gaussian", "lstm", "masked_attention"}
+LONG |= {"matmul", "sqdist", "trmm", "var"}
+"""Of these to choose a recipe takes two seconds and more; those of tests are in test_corpus.py."""
 USUAL = [
     Case(path, 0, BEST)
     for path in (*SHIPPED, *EXAMPLES)
