@@ -1221,415 +1221,7 @@ const ts_variant ts_argmax_float32_v3[4] = {
     {ts_argmax_float32_v3_3, NULL, UINT64_C(5), "3"},
 };
 
-struct ts_argmax_int64_v3_0_y_i0 {
-    int64_t n;
-    const int64_t *x;
-    int64_t x_s0;
-    int64_t x_s1;
-    int64_t *y;
-    int64_t *y_value;
-};
-
-static int ts_argmax_int64_v3_0_y_i0(const void *env, int64_t lower, int64_t upper)
-{
-    const struct ts_argmax_int64_v3_0_y_i0 *const self = env;
-    const int64_t n = self->n;
-    const int64_t *const restrict x = self->x;
-    const int64_t x_s0 = self->x_s0;
-    const int64_t x_s1 = self->x_s1;
-    int64_t *const restrict y = self->y;
-    int64_t *const restrict y_value = self->y_value;
-    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
-        {
-            ts_i64 y_value_whole[1] = {{0}};
-            ts_i64 y_whole[1] = {{0}};
-            y_value_whole[0] = ts_set_i64((int64_t)INT64_MIN);
-            y_whole[0] = ts_set_i64((int64_t)INT64_MAX);
-            for (int64_t y_j = 0; y_j < n; ++y_j) {
-                {
-                    const ts_i64 value0 =
-                        ts_load_strided_i64(&x[x_s0 * (y_i0 * 4) + x_s1 * y_j], x_s0);
-                    const ts_i64 at0 = ts_set_i64(y_j);
-                    const ts_i64 best0 = y_value_whole[0];
-                    const ts_i64 best_at0 = y_whole[0];
-                    const ts_m64 wins0 =
-                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
-                        ts_eq_i64(best0, best0)),
-                        ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                    y_value_whole[0] = ts_select_i64(wins0, value0, best0);
-                    y_whole[0] = ts_select_i64(wins0, at0, best_at0);
-                }
-            }
-            ts_store_i64(&y[y_i0 * 4], y_whole[0]);
-            ts_store_i64(&y_value[y_i0 * 4], y_value_whole[0]);
-        }
-    }
-    return TS_OK;
-}
-
-static int ts_argmax_int64_v3_0(const ts_call *call)
-{
-    const int64_t m = call->dims[0];
-    const int64_t n = call->dims[1];
-    const int64_t *const restrict x = call->data[0];
-    const int64_t x_s0 = call->strides[0];
-    const int64_t x_s1 = call->strides[1];
-    int64_t *const restrict y = call->data[1];
-    {
-        int64_t *const restrict y_value =
-            ts_workspace_acquire(ts_bytes(m, sizeof(int64_t)));
-        if (!y_value) {
-            return TS_NO_MEMORY;
-        }
-        {
-            const struct ts_argmax_int64_v3_0_y_i0 env = {n, x, x_s0, x_s1, y, y_value};
-            const int64_t grain = 1 + 40000 / ts_max_i64_s(1, n * 4 + 9);
-            const int status =
-                ts_parallel(ts_argmax_int64_v3_0_y_i0, &env, 0, m / 4, grain, call->threads);
-            if (status != TS_OK) {
-                ts_workspace_release(y_value);
-                return status;
-            }
-        }
-        for (int64_t y_i0 = m / 4, y_i0_end = (m + 3) / 4; y_i0 < y_i0_end; ++y_i0) {
-            {
-                ts_i64 y_value_whole[1] = {{0}};
-                ts_i64 y_whole[1] = {{0}};
-                {
-                    const int64_t active = m - (y_i0 * 4);
-                    if (active > 0) {
-                        y_value_whole[0] = ts_set_i64((int64_t)INT64_MIN);
-                        y_whole[0] = ts_set_i64((int64_t)INT64_MAX);
-                    }
-                }
-                for (int64_t y_j = 0; y_j < n; ++y_j) {
-                    {
-                        const int64_t active = m - (y_i0 * 4);
-                        if (active > 0) {
-                            {
-                                const ts_i64 value0 =
-                                    ts_load_strided_first_i64(&x[x_s0 * (y_i0 * 4) + x_s1 * y_j],
-                                    x_s0, active);
-                                const ts_i64 at0 = ts_set_i64(y_j);
-                                const ts_i64 best0 = y_value_whole[0];
-                                const ts_i64 best_at0 = y_whole[0];
-                                const ts_m64 wins0 =
-                                    ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
-                                    ts_eq_i64(best0, best0)),
-                                    ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                                y_value_whole[0] = ts_select_i64(wins0, value0, best0);
-                                y_whole[0] = ts_select_i64(wins0, at0, best_at0);
-                            }
-                        }
-                    }
-                }
-                {
-                    const int64_t active = m - (y_i0 * 4);
-                    if (active > 0) {
-                        ts_store_first_i64(&y[y_i0 * 4], y_whole[0], active);
-                    }
-                }
-                {
-                    const int64_t active = m - (y_i0 * 4);
-                    if (active > 0) {
-                        ts_store_first_i64(&y_value[y_i0 * 4], y_value_whole[0], active);
-                    }
-                }
-            }
-        }
-        ts_workspace_release(y_value);
-    }
-    return TS_OK;
-}
-
-static bool ts_argmax_int64_v3_0_when(const ts_call *call)
-{
-    const int64_t m = call->dims[0];
-    const int64_t n = call->dims[1];
-    return ((n <= 1) && (m >= 8));
-}
-
-struct ts_argmax_int64_v3_1_y_i0 {
-    int64_t n;
-    const int64_t *x;
-    int64_t x_s0;
-    int64_t *y;
-    int64_t *y_value;
-};
-
-TS_MANY_ROWS static int ts_argmax_int64_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
-{
-    const struct ts_argmax_int64_v3_1_y_i0 *const self = env;
-    const int64_t n = self->n;
-    const int64_t *const restrict x = self->x;
-    const int64_t x_s0 = self->x_s0;
-    int64_t *const restrict y = self->y;
-    int64_t *const restrict y_value = self->y_value;
-    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
-        {
-            ts_i64 y_value_whole[1] = {{0}};
-            ts_i64 y_whole[1] = {{0}};
-            y_value_whole[0] = ts_set_i64((int64_t)INT64_MIN);
-            y_whole[0] = ts_set_i64((int64_t)INT64_MAX);
-            for (int64_t y_j0 = 0, y_j0_end = n / 4; y_j0 < y_j0_end; ++y_j0) {
-                {
-                    ts_i64 y_tile[4] = {{0}};
-                    y_tile[0] = ts_load_i64(&x[x_s0 * (y_i0 * 4) + y_j0 * 4]);
-                    y_tile[1] = ts_load_i64(&x[x_s0 * (y_i0 * 4 + 1) + y_j0 * 4]);
-                    y_tile[2] = ts_load_i64(&x[x_s0 * (y_i0 * 4 + 2) + y_j0 * 4]);
-                    y_tile[3] = ts_load_i64(&x[x_s0 * (y_i0 * 4 + 3) + y_j0 * 4]);
-                    ts_transpose_i64(y_tile);
-                    {
-                        const ts_i64 value0 = y_tile[0];
-                        const ts_i64 at0 = ts_set_i64((y_j0 * 4));
-                        const ts_i64 best0 = y_value_whole[0];
-                        const ts_i64 best_at0 = y_whole[0];
-                        const ts_m64 wins0 =
-                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
-                            ts_eq_i64(best0, best0)),
-                            ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                        y_value_whole[0] = ts_select_i64(wins0, value0, best0);
-                        y_whole[0] = ts_select_i64(wins0, at0, best_at0);
-                    }
-                    {
-                        const ts_i64 value0 = y_tile[1];
-                        const ts_i64 at0 = ts_set_i64((y_j0 * 4 + 1));
-                        const ts_i64 best0 = y_value_whole[0];
-                        const ts_i64 best_at0 = y_whole[0];
-                        const ts_m64 wins0 =
-                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
-                            ts_eq_i64(best0, best0)),
-                            ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                        y_value_whole[0] = ts_select_i64(wins0, value0, best0);
-                        y_whole[0] = ts_select_i64(wins0, at0, best_at0);
-                    }
-                    {
-                        const ts_i64 value0 = y_tile[2];
-                        const ts_i64 at0 = ts_set_i64((y_j0 * 4 + 2));
-                        const ts_i64 best0 = y_value_whole[0];
-                        const ts_i64 best_at0 = y_whole[0];
-                        const ts_m64 wins0 =
-                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
-                            ts_eq_i64(best0, best0)),
-                            ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                        y_value_whole[0] = ts_select_i64(wins0, value0, best0);
-                        y_whole[0] = ts_select_i64(wins0, at0, best_at0);
-                    }
-                    {
-                        const ts_i64 value0 = y_tile[3];
-                        const ts_i64 at0 = ts_set_i64((y_j0 * 4 + 3));
-                        const ts_i64 best0 = y_value_whole[0];
-                        const ts_i64 best_at0 = y_whole[0];
-                        const ts_m64 wins0 =
-                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
-                            ts_eq_i64(best0, best0)),
-                            ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                        y_value_whole[0] = ts_select_i64(wins0, value0, best0);
-                        y_whole[0] = ts_select_i64(wins0, at0, best_at0);
-                    }
-                }
-            }
-            for (int64_t y_j0 = n / 4, y_j0_end = (n + 3) / 4; y_j0 < y_j0_end; ++y_j0) {
-                {
-                    ts_i64 y_tile[4] = {{0}};
-                    {
-                        const int64_t active = n - (y_j0 * 4);
-                        if (active > 0) {
-                            y_tile[0] = ts_load_first_i64(&x[x_s0 * (y_i0 * 4) + y_j0 * 4], active);
-                            y_tile[1] = ts_load_first_i64(&x[x_s0 * (y_i0 * 4 + 1) + y_j0 * 4],
-                                active);
-                            y_tile[2] = ts_load_first_i64(&x[x_s0 * (y_i0 * 4 + 2) + y_j0 * 4],
-                                active);
-                            y_tile[3] = ts_load_first_i64(&x[x_s0 * (y_i0 * 4 + 3) + y_j0 * 4],
-                                active);
-                        }
-                    }
-                    ts_transpose_i64(y_tile);
-                    for (int64_t y_j1 = 0, y_j1_end = n - (y_j0 * 4); y_j1 < y_j1_end; ++y_j1) {
-                        {
-                            const ts_i64 value0 = y_tile[y_j1];
-                            const ts_i64 at0 = ts_set_i64((y_j0 * 4 + y_j1));
-                            const ts_i64 best0 = y_value_whole[0];
-                            const ts_i64 best_at0 = y_whole[0];
-                            const ts_m64 wins0 =
-                                ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
-                                ts_eq_i64(best0, best0)),
-                                ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                            y_value_whole[0] = ts_select_i64(wins0, value0, best0);
-                            y_whole[0] = ts_select_i64(wins0, at0, best_at0);
-                        }
-                    }
-                }
-            }
-            ts_store_i64(&y[y_i0 * 4], y_whole[0]);
-            ts_store_i64(&y_value[y_i0 * 4], y_value_whole[0]);
-        }
-    }
-    return TS_OK;
-}
-
-static int ts_argmax_int64_v3_1(const ts_call *call)
-{
-    const int64_t m = call->dims[0];
-    const int64_t n = call->dims[1];
-    const int64_t *const restrict x = call->data[0];
-    const int64_t x_s0 = call->strides[0];
-    int64_t *const restrict y = call->data[1];
-    {
-        int64_t *const restrict y_value =
-            ts_workspace_acquire(ts_bytes(m, sizeof(int64_t)));
-        if (!y_value) {
-            return TS_NO_MEMORY;
-        }
-        {
-            const struct ts_argmax_int64_v3_1_y_i0 env = {n, x, x_s0, y, y_value};
-            const int64_t grain = 1
-                + 40000 / ts_max_i64_s(1, (n / 4) * 38
-                + ((n + 3) / 4 - (n / 4)) * (23 + (n - ((n / 4) * 4)) * 4) + 9);
-            const int status =
-                ts_parallel(ts_argmax_int64_v3_1_y_i0, &env, 0, m / 4, grain, call->threads);
-            if (status != TS_OK) {
-                ts_workspace_release(y_value);
-                return status;
-            }
-        }
-        for (int64_t y_i0 = m / 4, y_i0_end = (m + 3) / 4; y_i0 < y_i0_end; ++y_i0) {
-            {
-                ts_i64 y_value_whole[1] = {{0}};
-                ts_i64 y_whole[1] = {{0}};
-                {
-                    const int64_t active = m - (y_i0 * 4);
-                    if (active > 0) {
-                        y_value_whole[0] = ts_set_i64((int64_t)INT64_MIN);
-                        y_whole[0] = ts_set_i64((int64_t)INT64_MAX);
-                    }
-                }
-                for (int64_t y_j0 = 0, y_j0_end = n / 4; y_j0 < y_j0_end; ++y_j0) {
-                    {
-                        ts_i64 y_tile[4] = {{0}};
-                        for (int64_t y_tile_d0 = 0,
-                            y_tile_d0_end = m - (y_i0 * 4); y_tile_d0 < y_tile_d0_end; ++y_tile_d0) {
-                            y_tile[y_tile_d0] = ts_load_i64(&x[x_s0 * (y_i0 * 4 + y_tile_d0)
-                                + y_j0 * 4]);
-                        }
-                        ts_transpose_i64(y_tile);
-                        {
-                            const int64_t active = m - (y_i0 * 4);
-                            if (active > 0) {
-                                {
-                                    const ts_i64 value0 = y_tile[0];
-                                    const ts_i64 at0 = ts_set_i64((y_j0 * 4));
-                                    const ts_i64 best0 = y_value_whole[0];
-                                    const ts_i64 best_at0 = y_whole[0];
-                                    const ts_m64 wins0 =
-                                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0,
-                                        best0)), ts_eq_i64(best0, best0)),
-                                        ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                                    y_value_whole[0] = ts_select_i64(wins0, value0, best0);
-                                    y_whole[0] = ts_select_i64(wins0, at0, best_at0);
-                                }
-                                {
-                                    const ts_i64 value0 = y_tile[1];
-                                    const ts_i64 at0 = ts_set_i64((y_j0 * 4 + 1));
-                                    const ts_i64 best0 = y_value_whole[0];
-                                    const ts_i64 best_at0 = y_whole[0];
-                                    const ts_m64 wins0 =
-                                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0,
-                                        best0)), ts_eq_i64(best0, best0)),
-                                        ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                                    y_value_whole[0] = ts_select_i64(wins0, value0, best0);
-                                    y_whole[0] = ts_select_i64(wins0, at0, best_at0);
-                                }
-                                {
-                                    const ts_i64 value0 = y_tile[2];
-                                    const ts_i64 at0 = ts_set_i64((y_j0 * 4 + 2));
-                                    const ts_i64 best0 = y_value_whole[0];
-                                    const ts_i64 best_at0 = y_whole[0];
-                                    const ts_m64 wins0 =
-                                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0,
-                                        best0)), ts_eq_i64(best0, best0)),
-                                        ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                                    y_value_whole[0] = ts_select_i64(wins0, value0, best0);
-                                    y_whole[0] = ts_select_i64(wins0, at0, best_at0);
-                                }
-                                {
-                                    const ts_i64 value0 = y_tile[3];
-                                    const ts_i64 at0 = ts_set_i64((y_j0 * 4 + 3));
-                                    const ts_i64 best0 = y_value_whole[0];
-                                    const ts_i64 best_at0 = y_whole[0];
-                                    const ts_m64 wins0 =
-                                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0,
-                                        best0)), ts_eq_i64(best0, best0)),
-                                        ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                                    y_value_whole[0] = ts_select_i64(wins0, value0, best0);
-                                    y_whole[0] = ts_select_i64(wins0, at0, best_at0);
-                                }
-                            }
-                        }
-                    }
-                }
-                for (int64_t y_j0 = n / 4, y_j0_end = (n + 3) / 4; y_j0 < y_j0_end; ++y_j0) {
-                    {
-                        ts_i64 y_tile[4] = {{0}};
-                        for (int64_t y_tile_d0 = 0,
-                            y_tile_d0_end = m - (y_i0 * 4); y_tile_d0 < y_tile_d0_end; ++y_tile_d0) {
-                            {
-                                const int64_t active = n - (y_j0 * 4);
-                                if (active > 0) {
-                                    y_tile[y_tile_d0] = ts_load_first_i64(&x[x_s0 * (y_i0 * 4
-                                        + y_tile_d0) + y_j0 * 4], active);
-                                }
-                            }
-                        }
-                        ts_transpose_i64(y_tile);
-                        for (int64_t y_j1 = 0, y_j1_end = n - (y_j0 * 4); y_j1 < y_j1_end; ++y_j1) {
-                            {
-                                const int64_t active = m - (y_i0 * 4);
-                                if (active > 0) {
-                                    {
-                                        const ts_i64 value0 = y_tile[y_j1];
-                                        const ts_i64 at0 = ts_set_i64((y_j0 * 4 + y_j1));
-                                        const ts_i64 best0 = y_value_whole[0];
-                                        const ts_i64 best_at0 = y_whole[0];
-                                        const ts_m64 wins0 =
-                                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0,
-                                            best0)), ts_eq_i64(best0, best0)),
-                                            ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                                        y_value_whole[0] = ts_select_i64(wins0, value0, best0);
-                                        y_whole[0] = ts_select_i64(wins0, at0, best_at0);
-                                    }
-                                }
-                            }
-                        }
-                    }
-                }
-                {
-                    const int64_t active = m - (y_i0 * 4);
-                    if (active > 0) {
-                        ts_store_first_i64(&y[y_i0 * 4], y_whole[0], active);
-                    }
-                }
-                {
-                    const int64_t active = m - (y_i0 * 4);
-                    if (active > 0) {
-                        ts_store_first_i64(&y_value[y_i0 * 4], y_value_whole[0], active);
-                    }
-                }
-            }
-        }
-        ts_workspace_release(y_value);
-    }
-    return TS_OK;
-}
-
-static bool ts_argmax_int64_v3_1_when(const ts_call *call)
-{
-    const int64_t m = call->dims[0];
-    const int64_t n = call->dims[1];
-    return ((n <= 32) && (m >= 8));
-}
-
-struct ts_argmax_int64_v3_2_y_i {
+struct ts_argmax_int64_v3_0_y_i {
     int64_t n;
     const int64_t *x;
     int64_t x_s0;
@@ -1638,9 +1230,9 @@ struct ts_argmax_int64_v3_2_y_i {
     int64_t *y_value;
 };
 
-static int ts_argmax_int64_v3_2_y_i(const void *env, int64_t lower, int64_t upper)
+static int ts_argmax_int64_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_argmax_int64_v3_2_y_i *const self = env;
+    const struct ts_argmax_int64_v3_0_y_i *const self = env;
     const int64_t n = self->n;
     const int64_t *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
@@ -1869,7 +1461,7 @@ static int ts_argmax_int64_v3_2_y_i(const void *env, int64_t lower, int64_t uppe
     return TS_OK;
 }
 
-static int ts_argmax_int64_v3_2(const ts_call *call)
+static int ts_argmax_int64_v3_0(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -1884,10 +1476,10 @@ static int ts_argmax_int64_v3_2(const ts_call *call)
             return TS_NO_MEMORY;
         }
         {
-            const struct ts_argmax_int64_v3_2_y_i env = {n, x, x_s0, y, y_s0, y_value};
+            const struct ts_argmax_int64_v3_0_y_i env = {n, x, x_s0, y, y_s0, y_value};
             const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 30 + 17);
             const int status =
-                ts_parallel(ts_argmax_int64_v3_2_y_i, &env, 0, m, grain, call->threads);
+                ts_parallel(ts_argmax_int64_v3_0_y_i, &env, 0, m, grain, call->threads);
             if (status != TS_OK) {
                 ts_workspace_release(y_value);
                 return status;
@@ -1898,13 +1490,13 @@ static int ts_argmax_int64_v3_2(const ts_call *call)
     return TS_OK;
 }
 
-static bool ts_argmax_int64_v3_2_when(const ts_call *call)
+static bool ts_argmax_int64_v3_0_when(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     return (m >= 0);
 }
 
-struct ts_argmax_int64_v3_3_y_columns_i0 {
+struct ts_argmax_int64_v3_1_y_columns_i0 {
     int64_t m;
     int64_t n;
     const int64_t *x;
@@ -1914,9 +1506,9 @@ struct ts_argmax_int64_v3_3_y_columns_i0 {
     int64_t *y_value;
 };
 
-static int ts_argmax_int64_v3_3_y_columns_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_argmax_int64_v3_1_y_columns_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_argmax_int64_v3_3_y_columns_i0 *const self = env;
+    const struct ts_argmax_int64_v3_1_y_columns_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const int64_t *const restrict x = self->x;
@@ -2083,7 +1675,7 @@ static int ts_argmax_int64_v3_3_y_columns_i0(const void *env, int64_t lower, int
     return TS_OK;
 }
 
-static int ts_argmax_int64_v3_3(const ts_call *call)
+static int ts_argmax_int64_v3_1(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -2099,14 +1691,14 @@ static int ts_argmax_int64_v3_3(const ts_call *call)
             return TS_NO_MEMORY;
         }
         {
-            const struct ts_argmax_int64_v3_3_y_columns_i0 env = {m, n, x, x_s1, y, ahead, y_value};
+            const struct ts_argmax_int64_v3_1_y_columns_i0 env = {m, n, x, x_s1, y, ahead, y_value};
             const int64_t grain = 1
                 + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 15
                 + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 4)) * (1 + (ts_min_i64_s(8, n)) * 10
                 + 9) + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1
                 + (ts_min_i64_s(8, n)) * 10 + 9)));
             const int status =
-                ts_parallel(ts_argmax_int64_v3_3_y_columns_i0, &env, 0, (m + 1023) / 1024, grain,
+                ts_parallel(ts_argmax_int64_v3_1_y_columns_i0, &env, 0, (m + 1023) / 1024, grain,
                     call->threads);
             if (status != TS_OK) {
                 ts_workspace_release(y_value);
@@ -2118,423 +1710,13 @@ static int ts_argmax_int64_v3_3(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_argmax_int64_v3[4];
-const ts_variant ts_argmax_int64_v3[4] = {
-    {ts_argmax_int64_v3_0, ts_argmax_int64_v3_0_when, UINT64_C(4), "0"},
-    {ts_argmax_int64_v3_1, ts_argmax_int64_v3_1_when, UINT64_C(6), "1"},
-    {ts_argmax_int64_v3_2, ts_argmax_int64_v3_2_when, UINT64_C(2), "2"},
-    {ts_argmax_int64_v3_3, NULL, UINT64_C(5), "3"},
+extern const ts_variant ts_argmax_int64_v3[2];
+const ts_variant ts_argmax_int64_v3[2] = {
+    {ts_argmax_int64_v3_0, ts_argmax_int64_v3_0_when, UINT64_C(2), "0"},
+    {ts_argmax_int64_v3_1, NULL, UINT64_C(5), "1"},
 };
 
-struct ts_argmax_uint64_v3_0_y_i0 {
-    int64_t n;
-    const uint64_t *x;
-    int64_t x_s0;
-    int64_t x_s1;
-    int64_t *y;
-    uint64_t *y_value;
-};
-
-static int ts_argmax_uint64_v3_0_y_i0(const void *env, int64_t lower, int64_t upper)
-{
-    const struct ts_argmax_uint64_v3_0_y_i0 *const self = env;
-    const int64_t n = self->n;
-    const uint64_t *const restrict x = self->x;
-    const int64_t x_s0 = self->x_s0;
-    const int64_t x_s1 = self->x_s1;
-    int64_t *const restrict y = self->y;
-    uint64_t *const restrict y_value = self->y_value;
-    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
-        {
-            ts_u64 y_value_whole[1] = {{0}};
-            ts_i64 y_whole[1] = {{0}};
-            y_value_whole[0] = ts_set_u64((uint64_t)0);
-            y_whole[0] = ts_set_i64((int64_t)INT64_MAX);
-            for (int64_t y_j = 0; y_j < n; ++y_j) {
-                {
-                    const ts_u64 value0 =
-                        ts_load_strided_u64(&x[x_s0 * (y_i0 * 4) + x_s1 * y_j], x_s0);
-                    const ts_i64 at0 = ts_set_i64(y_j);
-                    const ts_u64 best0 = y_value_whole[0];
-                    const ts_i64 best_at0 = y_whole[0];
-                    const ts_m64 wins0 =
-                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
-                        ts_eq_u64(best0, best0)),
-                        ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                    y_value_whole[0] = ts_select_u64(wins0, value0, best0);
-                    y_whole[0] = ts_select_i64(wins0, at0, best_at0);
-                }
-            }
-            ts_store_i64(&y[y_i0 * 4], y_whole[0]);
-            ts_store_u64(&y_value[y_i0 * 4], y_value_whole[0]);
-        }
-    }
-    return TS_OK;
-}
-
-static int ts_argmax_uint64_v3_0(const ts_call *call)
-{
-    const int64_t m = call->dims[0];
-    const int64_t n = call->dims[1];
-    const uint64_t *const restrict x = call->data[0];
-    const int64_t x_s0 = call->strides[0];
-    const int64_t x_s1 = call->strides[1];
-    int64_t *const restrict y = call->data[1];
-    {
-        uint64_t *const restrict y_value =
-            ts_workspace_acquire(ts_bytes(m, sizeof(uint64_t)));
-        if (!y_value) {
-            return TS_NO_MEMORY;
-        }
-        {
-            const struct ts_argmax_uint64_v3_0_y_i0 env = {n, x, x_s0, x_s1, y, y_value};
-            const int64_t grain = 1 + 40000 / ts_max_i64_s(1, n * 4 + 9);
-            const int status =
-                ts_parallel(ts_argmax_uint64_v3_0_y_i0, &env, 0, m / 4, grain, call->threads);
-            if (status != TS_OK) {
-                ts_workspace_release(y_value);
-                return status;
-            }
-        }
-        for (int64_t y_i0 = m / 4, y_i0_end = (m + 3) / 4; y_i0 < y_i0_end; ++y_i0) {
-            {
-                ts_u64 y_value_whole[1] = {{0}};
-                ts_i64 y_whole[1] = {{0}};
-                {
-                    const int64_t active = m - (y_i0 * 4);
-                    if (active > 0) {
-                        y_value_whole[0] = ts_set_u64((uint64_t)0);
-                        y_whole[0] = ts_set_i64((int64_t)INT64_MAX);
-                    }
-                }
-                for (int64_t y_j = 0; y_j < n; ++y_j) {
-                    {
-                        const int64_t active = m - (y_i0 * 4);
-                        if (active > 0) {
-                            {
-                                const ts_u64 value0 =
-                                    ts_load_strided_first_u64(&x[x_s0 * (y_i0 * 4) + x_s1 * y_j],
-                                    x_s0, active);
-                                const ts_i64 at0 = ts_set_i64(y_j);
-                                const ts_u64 best0 = y_value_whole[0];
-                                const ts_i64 best_at0 = y_whole[0];
-                                const ts_m64 wins0 =
-                                    ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
-                                    ts_eq_u64(best0, best0)),
-                                    ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                                y_value_whole[0] = ts_select_u64(wins0, value0, best0);
-                                y_whole[0] = ts_select_i64(wins0, at0, best_at0);
-                            }
-                        }
-                    }
-                }
-                {
-                    const int64_t active = m - (y_i0 * 4);
-                    if (active > 0) {
-                        ts_store_first_i64(&y[y_i0 * 4], y_whole[0], active);
-                    }
-                }
-                {
-                    const int64_t active = m - (y_i0 * 4);
-                    if (active > 0) {
-                        ts_store_first_u64(&y_value[y_i0 * 4], y_value_whole[0], active);
-                    }
-                }
-            }
-        }
-        ts_workspace_release(y_value);
-    }
-    return TS_OK;
-}
-
-static bool ts_argmax_uint64_v3_0_when(const ts_call *call)
-{
-    const int64_t m = call->dims[0];
-    const int64_t n = call->dims[1];
-    return ((n <= 1) && (m >= 8));
-}
-
-struct ts_argmax_uint64_v3_1_y_i0 {
-    int64_t n;
-    const uint64_t *x;
-    int64_t x_s0;
-    int64_t *y;
-    uint64_t *y_value;
-};
-
-TS_MANY_ROWS static int ts_argmax_uint64_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
-{
-    const struct ts_argmax_uint64_v3_1_y_i0 *const self = env;
-    const int64_t n = self->n;
-    const uint64_t *const restrict x = self->x;
-    const int64_t x_s0 = self->x_s0;
-    int64_t *const restrict y = self->y;
-    uint64_t *const restrict y_value = self->y_value;
-    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
-        {
-            ts_u64 y_value_whole[1] = {{0}};
-            ts_i64 y_whole[1] = {{0}};
-            y_value_whole[0] = ts_set_u64((uint64_t)0);
-            y_whole[0] = ts_set_i64((int64_t)INT64_MAX);
-            for (int64_t y_j0 = 0, y_j0_end = n / 4; y_j0 < y_j0_end; ++y_j0) {
-                {
-                    ts_u64 y_tile[4] = {{0}};
-                    y_tile[0] = ts_load_u64(&x[x_s0 * (y_i0 * 4) + y_j0 * 4]);
-                    y_tile[1] = ts_load_u64(&x[x_s0 * (y_i0 * 4 + 1) + y_j0 * 4]);
-                    y_tile[2] = ts_load_u64(&x[x_s0 * (y_i0 * 4 + 2) + y_j0 * 4]);
-                    y_tile[3] = ts_load_u64(&x[x_s0 * (y_i0 * 4 + 3) + y_j0 * 4]);
-                    ts_transpose_u64(y_tile);
-                    {
-                        const ts_u64 value0 = y_tile[0];
-                        const ts_i64 at0 = ts_set_i64((y_j0 * 4));
-                        const ts_u64 best0 = y_value_whole[0];
-                        const ts_i64 best_at0 = y_whole[0];
-                        const ts_m64 wins0 =
-                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
-                            ts_eq_u64(best0, best0)),
-                            ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                        y_value_whole[0] = ts_select_u64(wins0, value0, best0);
-                        y_whole[0] = ts_select_i64(wins0, at0, best_at0);
-                    }
-                    {
-                        const ts_u64 value0 = y_tile[1];
-                        const ts_i64 at0 = ts_set_i64((y_j0 * 4 + 1));
-                        const ts_u64 best0 = y_value_whole[0];
-                        const ts_i64 best_at0 = y_whole[0];
-                        const ts_m64 wins0 =
-                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
-                            ts_eq_u64(best0, best0)),
-                            ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                        y_value_whole[0] = ts_select_u64(wins0, value0, best0);
-                        y_whole[0] = ts_select_i64(wins0, at0, best_at0);
-                    }
-                    {
-                        const ts_u64 value0 = y_tile[2];
-                        const ts_i64 at0 = ts_set_i64((y_j0 * 4 + 2));
-                        const ts_u64 best0 = y_value_whole[0];
-                        const ts_i64 best_at0 = y_whole[0];
-                        const ts_m64 wins0 =
-                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
-                            ts_eq_u64(best0, best0)),
-                            ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                        y_value_whole[0] = ts_select_u64(wins0, value0, best0);
-                        y_whole[0] = ts_select_i64(wins0, at0, best_at0);
-                    }
-                    {
-                        const ts_u64 value0 = y_tile[3];
-                        const ts_i64 at0 = ts_set_i64((y_j0 * 4 + 3));
-                        const ts_u64 best0 = y_value_whole[0];
-                        const ts_i64 best_at0 = y_whole[0];
-                        const ts_m64 wins0 =
-                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
-                            ts_eq_u64(best0, best0)),
-                            ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                        y_value_whole[0] = ts_select_u64(wins0, value0, best0);
-                        y_whole[0] = ts_select_i64(wins0, at0, best_at0);
-                    }
-                }
-            }
-            for (int64_t y_j0 = n / 4, y_j0_end = (n + 3) / 4; y_j0 < y_j0_end; ++y_j0) {
-                {
-                    ts_u64 y_tile[4] = {{0}};
-                    {
-                        const int64_t active = n - (y_j0 * 4);
-                        if (active > 0) {
-                            y_tile[0] = ts_load_first_u64(&x[x_s0 * (y_i0 * 4) + y_j0 * 4], active);
-                            y_tile[1] = ts_load_first_u64(&x[x_s0 * (y_i0 * 4 + 1) + y_j0 * 4],
-                                active);
-                            y_tile[2] = ts_load_first_u64(&x[x_s0 * (y_i0 * 4 + 2) + y_j0 * 4],
-                                active);
-                            y_tile[3] = ts_load_first_u64(&x[x_s0 * (y_i0 * 4 + 3) + y_j0 * 4],
-                                active);
-                        }
-                    }
-                    ts_transpose_u64(y_tile);
-                    for (int64_t y_j1 = 0, y_j1_end = n - (y_j0 * 4); y_j1 < y_j1_end; ++y_j1) {
-                        {
-                            const ts_u64 value0 = y_tile[y_j1];
-                            const ts_i64 at0 = ts_set_i64((y_j0 * 4 + y_j1));
-                            const ts_u64 best0 = y_value_whole[0];
-                            const ts_i64 best_at0 = y_whole[0];
-                            const ts_m64 wins0 =
-                                ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
-                                ts_eq_u64(best0, best0)),
-                                ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                            y_value_whole[0] = ts_select_u64(wins0, value0, best0);
-                            y_whole[0] = ts_select_i64(wins0, at0, best_at0);
-                        }
-                    }
-                }
-            }
-            ts_store_i64(&y[y_i0 * 4], y_whole[0]);
-            ts_store_u64(&y_value[y_i0 * 4], y_value_whole[0]);
-        }
-    }
-    return TS_OK;
-}
-
-static int ts_argmax_uint64_v3_1(const ts_call *call)
-{
-    const int64_t m = call->dims[0];
-    const int64_t n = call->dims[1];
-    const uint64_t *const restrict x = call->data[0];
-    const int64_t x_s0 = call->strides[0];
-    int64_t *const restrict y = call->data[1];
-    {
-        uint64_t *const restrict y_value =
-            ts_workspace_acquire(ts_bytes(m, sizeof(uint64_t)));
-        if (!y_value) {
-            return TS_NO_MEMORY;
-        }
-        {
-            const struct ts_argmax_uint64_v3_1_y_i0 env = {n, x, x_s0, y, y_value};
-            const int64_t grain = 1
-                + 40000 / ts_max_i64_s(1, (n / 4) * 38
-                + ((n + 3) / 4 - (n / 4)) * (23 + (n - ((n / 4) * 4)) * 4) + 9);
-            const int status =
-                ts_parallel(ts_argmax_uint64_v3_1_y_i0, &env, 0, m / 4, grain, call->threads);
-            if (status != TS_OK) {
-                ts_workspace_release(y_value);
-                return status;
-            }
-        }
-        for (int64_t y_i0 = m / 4, y_i0_end = (m + 3) / 4; y_i0 < y_i0_end; ++y_i0) {
-            {
-                ts_u64 y_value_whole[1] = {{0}};
-                ts_i64 y_whole[1] = {{0}};
-                {
-                    const int64_t active = m - (y_i0 * 4);
-                    if (active > 0) {
-                        y_value_whole[0] = ts_set_u64((uint64_t)0);
-                        y_whole[0] = ts_set_i64((int64_t)INT64_MAX);
-                    }
-                }
-                for (int64_t y_j0 = 0, y_j0_end = n / 4; y_j0 < y_j0_end; ++y_j0) {
-                    {
-                        ts_u64 y_tile[4] = {{0}};
-                        for (int64_t y_tile_d0 = 0,
-                            y_tile_d0_end = m - (y_i0 * 4); y_tile_d0 < y_tile_d0_end; ++y_tile_d0) {
-                            y_tile[y_tile_d0] = ts_load_u64(&x[x_s0 * (y_i0 * 4 + y_tile_d0)
-                                + y_j0 * 4]);
-                        }
-                        ts_transpose_u64(y_tile);
-                        {
-                            const int64_t active = m - (y_i0 * 4);
-                            if (active > 0) {
-                                {
-                                    const ts_u64 value0 = y_tile[0];
-                                    const ts_i64 at0 = ts_set_i64((y_j0 * 4));
-                                    const ts_u64 best0 = y_value_whole[0];
-                                    const ts_i64 best_at0 = y_whole[0];
-                                    const ts_m64 wins0 =
-                                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0,
-                                        best0)), ts_eq_u64(best0, best0)),
-                                        ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                                    y_value_whole[0] = ts_select_u64(wins0, value0, best0);
-                                    y_whole[0] = ts_select_i64(wins0, at0, best_at0);
-                                }
-                                {
-                                    const ts_u64 value0 = y_tile[1];
-                                    const ts_i64 at0 = ts_set_i64((y_j0 * 4 + 1));
-                                    const ts_u64 best0 = y_value_whole[0];
-                                    const ts_i64 best_at0 = y_whole[0];
-                                    const ts_m64 wins0 =
-                                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0,
-                                        best0)), ts_eq_u64(best0, best0)),
-                                        ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                                    y_value_whole[0] = ts_select_u64(wins0, value0, best0);
-                                    y_whole[0] = ts_select_i64(wins0, at0, best_at0);
-                                }
-                                {
-                                    const ts_u64 value0 = y_tile[2];
-                                    const ts_i64 at0 = ts_set_i64((y_j0 * 4 + 2));
-                                    const ts_u64 best0 = y_value_whole[0];
-                                    const ts_i64 best_at0 = y_whole[0];
-                                    const ts_m64 wins0 =
-                                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0,
-                                        best0)), ts_eq_u64(best0, best0)),
-                                        ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                                    y_value_whole[0] = ts_select_u64(wins0, value0, best0);
-                                    y_whole[0] = ts_select_i64(wins0, at0, best_at0);
-                                }
-                                {
-                                    const ts_u64 value0 = y_tile[3];
-                                    const ts_i64 at0 = ts_set_i64((y_j0 * 4 + 3));
-                                    const ts_u64 best0 = y_value_whole[0];
-                                    const ts_i64 best_at0 = y_whole[0];
-                                    const ts_m64 wins0 =
-                                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0,
-                                        best0)), ts_eq_u64(best0, best0)),
-                                        ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                                    y_value_whole[0] = ts_select_u64(wins0, value0, best0);
-                                    y_whole[0] = ts_select_i64(wins0, at0, best_at0);
-                                }
-                            }
-                        }
-                    }
-                }
-                for (int64_t y_j0 = n / 4, y_j0_end = (n + 3) / 4; y_j0 < y_j0_end; ++y_j0) {
-                    {
-                        ts_u64 y_tile[4] = {{0}};
-                        for (int64_t y_tile_d0 = 0,
-                            y_tile_d0_end = m - (y_i0 * 4); y_tile_d0 < y_tile_d0_end; ++y_tile_d0) {
-                            {
-                                const int64_t active = n - (y_j0 * 4);
-                                if (active > 0) {
-                                    y_tile[y_tile_d0] = ts_load_first_u64(&x[x_s0 * (y_i0 * 4
-                                        + y_tile_d0) + y_j0 * 4], active);
-                                }
-                            }
-                        }
-                        ts_transpose_u64(y_tile);
-                        for (int64_t y_j1 = 0, y_j1_end = n - (y_j0 * 4); y_j1 < y_j1_end; ++y_j1) {
-                            {
-                                const int64_t active = m - (y_i0 * 4);
-                                if (active > 0) {
-                                    {
-                                        const ts_u64 value0 = y_tile[y_j1];
-                                        const ts_i64 at0 = ts_set_i64((y_j0 * 4 + y_j1));
-                                        const ts_u64 best0 = y_value_whole[0];
-                                        const ts_i64 best_at0 = y_whole[0];
-                                        const ts_m64 wins0 =
-                                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0,
-                                            best0)), ts_eq_u64(best0, best0)),
-                                            ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                                        y_value_whole[0] = ts_select_u64(wins0, value0, best0);
-                                        y_whole[0] = ts_select_i64(wins0, at0, best_at0);
-                                    }
-                                }
-                            }
-                        }
-                    }
-                }
-                {
-                    const int64_t active = m - (y_i0 * 4);
-                    if (active > 0) {
-                        ts_store_first_i64(&y[y_i0 * 4], y_whole[0], active);
-                    }
-                }
-                {
-                    const int64_t active = m - (y_i0 * 4);
-                    if (active > 0) {
-                        ts_store_first_u64(&y_value[y_i0 * 4], y_value_whole[0], active);
-                    }
-                }
-            }
-        }
-        ts_workspace_release(y_value);
-    }
-    return TS_OK;
-}
-
-static bool ts_argmax_uint64_v3_1_when(const ts_call *call)
-{
-    const int64_t m = call->dims[0];
-    const int64_t n = call->dims[1];
-    return ((n <= 32) && (m >= 8));
-}
-
-struct ts_argmax_uint64_v3_2_y_i {
+struct ts_argmax_uint64_v3_0_y_i {
     int64_t n;
     const uint64_t *x;
     int64_t x_s0;
@@ -2543,9 +1725,9 @@ struct ts_argmax_uint64_v3_2_y_i {
     uint64_t *y_value;
 };
 
-static int ts_argmax_uint64_v3_2_y_i(const void *env, int64_t lower, int64_t upper)
+static int ts_argmax_uint64_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_argmax_uint64_v3_2_y_i *const self = env;
+    const struct ts_argmax_uint64_v3_0_y_i *const self = env;
     const int64_t n = self->n;
     const uint64_t *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
@@ -2774,7 +1956,7 @@ static int ts_argmax_uint64_v3_2_y_i(const void *env, int64_t lower, int64_t upp
     return TS_OK;
 }
 
-static int ts_argmax_uint64_v3_2(const ts_call *call)
+static int ts_argmax_uint64_v3_0(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -2789,10 +1971,10 @@ static int ts_argmax_uint64_v3_2(const ts_call *call)
             return TS_NO_MEMORY;
         }
         {
-            const struct ts_argmax_uint64_v3_2_y_i env = {n, x, x_s0, y, y_s0, y_value};
+            const struct ts_argmax_uint64_v3_0_y_i env = {n, x, x_s0, y, y_s0, y_value};
             const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 30 + 17);
             const int status =
-                ts_parallel(ts_argmax_uint64_v3_2_y_i, &env, 0, m, grain, call->threads);
+                ts_parallel(ts_argmax_uint64_v3_0_y_i, &env, 0, m, grain, call->threads);
             if (status != TS_OK) {
                 ts_workspace_release(y_value);
                 return status;
@@ -2803,13 +1985,13 @@ static int ts_argmax_uint64_v3_2(const ts_call *call)
     return TS_OK;
 }
 
-static bool ts_argmax_uint64_v3_2_when(const ts_call *call)
+static bool ts_argmax_uint64_v3_0_when(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     return (m >= 0);
 }
 
-struct ts_argmax_uint64_v3_3_y_columns_i0 {
+struct ts_argmax_uint64_v3_1_y_columns_i0 {
     int64_t m;
     int64_t n;
     const uint64_t *x;
@@ -2819,9 +2001,9 @@ struct ts_argmax_uint64_v3_3_y_columns_i0 {
     uint64_t *y_value;
 };
 
-static int ts_argmax_uint64_v3_3_y_columns_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_argmax_uint64_v3_1_y_columns_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_argmax_uint64_v3_3_y_columns_i0 *const self = env;
+    const struct ts_argmax_uint64_v3_1_y_columns_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const uint64_t *const restrict x = self->x;
@@ -2988,7 +2170,7 @@ static int ts_argmax_uint64_v3_3_y_columns_i0(const void *env, int64_t lower, in
     return TS_OK;
 }
 
-static int ts_argmax_uint64_v3_3(const ts_call *call)
+static int ts_argmax_uint64_v3_1(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -3004,7 +2186,7 @@ static int ts_argmax_uint64_v3_3(const ts_call *call)
             return TS_NO_MEMORY;
         }
         {
-            const struct ts_argmax_uint64_v3_3_y_columns_i0 env =
+            const struct ts_argmax_uint64_v3_1_y_columns_i0 env =
                 {m, n, x, x_s1, y, ahead, y_value};
             const int64_t grain = 1
                 + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 15
@@ -3012,7 +2194,7 @@ static int ts_argmax_uint64_v3_3(const ts_call *call)
                 + 9) + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1
                 + (ts_min_i64_s(8, n)) * 10 + 9)));
             const int status =
-                ts_parallel(ts_argmax_uint64_v3_3_y_columns_i0, &env, 0, (m + 1023) / 1024, grain,
+                ts_parallel(ts_argmax_uint64_v3_1_y_columns_i0, &env, 0, (m + 1023) / 1024, grain,
                     call->threads);
             if (status != TS_OK) {
                 ts_workspace_release(y_value);
@@ -3024,10 +2206,8 @@ static int ts_argmax_uint64_v3_3(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_argmax_uint64_v3[4];
-const ts_variant ts_argmax_uint64_v3[4] = {
-    {ts_argmax_uint64_v3_0, ts_argmax_uint64_v3_0_when, UINT64_C(4), "0"},
-    {ts_argmax_uint64_v3_1, ts_argmax_uint64_v3_1_when, UINT64_C(6), "1"},
-    {ts_argmax_uint64_v3_2, ts_argmax_uint64_v3_2_when, UINT64_C(2), "2"},
-    {ts_argmax_uint64_v3_3, NULL, UINT64_C(5), "3"},
+extern const ts_variant ts_argmax_uint64_v3[2];
+const ts_variant ts_argmax_uint64_v3[2] = {
+    {ts_argmax_uint64_v3_0, ts_argmax_uint64_v3_0_when, UINT64_C(2), "0"},
+    {ts_argmax_uint64_v3_1, NULL, UINT64_C(5), "1"},
 };
