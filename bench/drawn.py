@@ -2,12 +2,13 @@
 
 Input: kernels, how many cases, a seed. Output: the cases, each kernel's in turn. A dim is
 log-uniform from 1 up to what its kernel allows, or to where the arrays have 64 MiB; no dim is more
-than 10,000 times another. Half of the cases have arrays that begin anywhere, or rows with room
-between them, as slices of larger arrays have.
+than 10,000 times another. A quarter of the cases have arrays that begin anywhere; a quarter,
+where arguments have rows, room between these, as slices of larger arrays have.
 """
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import cycle, islice
 
 import numpy as np
@@ -47,10 +48,11 @@ def _dims(kernel: Kernel, rng: np.random.Generator) -> Dims:
 def _placed(case: Case, rng: np.random.Generator) -> Case:
     """Where NumPy would have the arrays, or anywhere."""
     offset, gap = 4 * int(rng.integers(16)), int(rng.integers(1, MOST_GAP + 1))
+    has_rows = any(len(shape) > 1 for shape in case.kernel.inputs(*case.dims))
     match rng.integers(4):
         case 0:
-            return Case(case.kernel, case.dims, f"drawn, at {offset}", offset)
-        case 1:
-            return Case(case.kernel, case.dims, f"drawn, rows {gap} apart", gap=gap)
+            return replace(case, kind=f"drawn, at {offset}", offset=offset)
+        case 1 if has_rows:
+            return replace(case, kind=f"drawn, {gap} between rows", gap=gap)
         case _:
             return case

@@ -45,9 +45,9 @@ def worst_first(rows: Sequence[Row], group: Group) -> Sequence[Row]:
     """
 
     def key(row: Row) -> float:
-        best, mine = row.best(group.others), row.seconds(group.ours[0]) if group.ours else None
-        drawn = row.kind.startswith("drawn") and best and mine
-        return best[1] / mine if drawn and best and mine else math.inf
+        drawn = row.kind.startswith("drawn") and group.ours
+        ratios = _ratios([row], group.ours[0], group.others) if drawn else []
+        return ratios[0] if ratios else math.inf
 
     return sorted(rows, key=key)
 
