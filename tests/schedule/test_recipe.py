@@ -5,6 +5,7 @@ from gen.ir.text.parser import from_text
 from gen.ir.text.print_expr import spec_text
 from gen.ir.text.printer import to_text
 from gen.language.model import Recipe
+from gen.lower.variants import plans_of
 from gen.schedule.base import StepContext
 from gen.schedule.recipe import apply, choose, read, run
 from tests.conftest import Golden
@@ -57,6 +58,12 @@ def test_a_parameter_in_a_condition() -> None:
     first, last = read(condition("n <= $acc * $lanes and m >= 8"), "v3", {"lanes": 8})
     assert first.when is not None and last.when is None
     assert spec_text(first.when) == "n <= 24 and m >= 8"
+
+
+def test_a_variant_that_parameters_rule_out_has_no_plan() -> None:
+    given = condition("$lanes > 4 and n <= $acc")
+    plans = [plans_of(given, "v3", {"lanes": lanes}) for lanes in (8, 4)]
+    assert [[plan.name for plan in found] for found in plans] == [["0", "plain"], ["plain"]]
 
 
 @pytest.mark.parametrize(
