@@ -19,8 +19,8 @@ $(VENV)/.ready: pyproject.toml
 	@echo "== an environment in $(VENV), with the tools that pyproject.toml names: about a minute"
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	@$(BIN)/python -m pip install --quiet --group dev
-	@$(BIN)/python -m pip install --quiet --group cuda || echo "no CUDA compiler: tests that need it are skipped"
+	@$(BIN)/python -m pip install --quiet --no-compile --group dev
+	@$(BIN)/python -m pip install --quiet --no-compile --group cuda || echo "no CUDA compiler: tests that need it are skipped"
 	@touch $@
 
 .PHONY: install

@@ -9,6 +9,7 @@ would take longer than one waits for: they are marked `thorough`.
 import fcntl
 import gc
 import os
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 
@@ -46,9 +47,21 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: item.nodeid.partition("::")[0] not in LONGEST)
     if config.getoption("--thorough"):
         return
-    left = [item for item in items if item.get_closest_marker("thorough")]
+    between = _between(items)
+    left = [x for x in items if x.get_closest_marker("thorough") or x.nodeid in between]
     config.hook.pytest_deselected(items=left)
-    items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+    items[:] = [item for item in items if item not in {*left}]
+
+
+def _between(items: list[pytest.Item]) -> set[str]:
+    """The tests at v3 that others repeat at v2 and at v4, but for those of what is written for each
+    level by hand. `kernels/test_levels.py` has all kernels at v3, besides.
+    """
+    names = {item.nodeid for item in items}
+    found = {name for name in names if re.search(r"\bv3\b", name.partition("[")[2])}
+    around = {name: [re.sub(r"\bv3\b", level, name) for level in ("v2", "v4")] for name in found}
+    by_hand = "tests/simd/"
+    return {n for n in found if names.issuperset(around[n]) and not n.startswith(by_hand)}
 
 
 @pytest.fixture

@@ -38,6 +38,8 @@ Array = NDArray[Any]
 FOLDER = Path(__file__).parent / "language"
 CORPUS = sorted((FOLDER / "corpus").rglob("*.yaml"))
 SPECS = {path.stem: path for path in (*sorted((FOLDER / "specs").glob("*.yaml")), *CORPUS)}
+LONG = {"correlation", "doitgen", "lstm", "syr2k"}  # to choose for; others here are like them
+BY_RULES = [pytest.param(n, marks=pytest.mark.thorough if n in LONG else ()) for n in SPECS]
 WITH_RECIPES = [name for name, path in SPECS.items() if "\nrecipes:" in path.read_text("utf-8")]
 
 
@@ -45,8 +47,9 @@ Kernels = Mapping[str, "library.Loaded | TilesmithError"]
 
 
 @pytest.fixture(scope="module")
-def by_rules(cache: None) -> Kernels:
-    kernels = {name: replace(specs.load(path), recipes=()) for name, path in SPECS.items()}
+def by_rules(cache: None, pytestconfig: pytest.Config) -> Kernels:
+    names = SPECS.keys() if pytestconfig.getoption("--thorough") else SPECS.keys() - LONG
+    kernels = {name: replace(specs.load(SPECS[name]), recipes=()) for name in sorted(names)}
     return compiled({name: (spec, choices(spec)[-1]) for name, spec in kernels.items()}, Level.V2)
 
 
@@ -138,7 +141,7 @@ def test_interpreted(name: str) -> None:
         agree(spec, run(kernel, given, scalars(spec), dims=dims), arrays)
 
 
-@pytest.mark.parametrize("name", SPECS)
+@pytest.mark.parametrize("name", BY_RULES)
 def test_rules(name: str, by_rules: Kernels) -> None:
     check(by_rules[name], name, -1)
 

@@ -21,7 +21,7 @@ from gen.project import FILES
 from .author import fast_compiler
 
 ROOT = Path(__file__).parents[2]
-KERNELS = ("clamp", "exp", "softmax")
+KERNELS = ("clamp", "cumsum", "exp")
 LEFT_OUT = ignore_patterns(".git", ".venv*", ".*cache*", "__pycache__", "build", "dist", "*.so")
 
 
@@ -76,13 +76,13 @@ def _without_path(python: Path, *arguments: str) -> str:
 def test_the_wheel_runs_without_a_compiler(python: Path) -> None:
     code = (
         "import sys, numpy as np, tilesmith as ts\n"
-        "print(ts.softmax(np.array([0.0, 0.0])), ts.clamp(np.array([1, 3]), 2))\n"
+        "print(ts.cumsum(np.array([0.5, 1.0])), ts.clamp(np.array([1, 3]), 2))\n"
         "print(sorted(ts.kernels()), ts.kernels()['exp']['details']['proof']['status'])\n"
         "print([m for m in sys.modules if m.split('.')[0] in ('islpy', 'ruamel', 'Cython')])\n"
         "print([m for m in sys.modules if m.startswith('tilesmith.gen')])\n"
     )
     lines = _without_path(python, "-c", code).splitlines()
-    assert lines == ["[0.5 0.5] [2. 3.]", f"{list(KERNELS)} proved", "[]", "[]"]
+    assert lines == ["[0.5 1.5] [2. 3.]", f"{list(KERNELS)} proved", "[]", "[]"]
 
 
 def test_the_module_tells_its_configuration(python: Path) -> None:
@@ -102,7 +102,7 @@ def test_the_check_that_each_wheel_passes(python: Path, tmp_path: Path) -> None:
     (site,) = python.parents[1].glob("lib/python*/site-packages")
     copytree(site / "tilesmith", tmp_path / "tilesmith")
     manifest = tmp_path / "tilesmith" / "manifest.json"
-    manifest.write_text(manifest.read_text().replace("0.6652", "0.6653"))
+    manifest.write_text(manifest.read_text().replace("2.7182", "2.7183"))
     done = subprocess.run(
         [python, "-P", check], env={"PYTHONPATH": str(tmp_path), "PATH": ""}, capture_output=True
     )

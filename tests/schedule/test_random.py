@@ -186,7 +186,7 @@ def a_step_of_ranks(kernel: Kernel) -> st.SearchStrategy[Primitive]:
 
 
 EACH = settings(
-    max_examples=10,
+    max_examples=7,
     deadline=None,
     derandomize=True,
     phases=[Phase.generate],  # a failure is a step sequence that is short already

@@ -189,7 +189,12 @@ def test_recipe(name: str, golden: Golden) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in ARGUMENTS if name not in ("product", "distances")]
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.thorough if name == "triangle" else ())
+        for name in ARGUMENTS
+        if name not in ("product", "distances")
+    ],
 )
 def test_right(name: str) -> None:
     sizes = [0, 1, 3, 8, 17, 49, 200]

@@ -51,13 +51,13 @@ def test_no_barrier_is_where_threads_share_nothing(name: str) -> None:
     assert not any(in_tree(variant.lowered.kernel.body) for variant in variants(name)[1])
 
 
-@of_all_dtypes([name for name in ALL if name not in WITHOUT])
-def test_the_prover_refuses_a_tree_without_one(name: str, number: int) -> None:
-    plain, made = variants(name, number)
+@pytest.mark.parametrize("name", [name for name in ALL if name not in WITHOUT])
+def test_the_prover_refuses_a_tree_without_one(name: str) -> None:
+    plain, made = variants(name)
     for variant in made:
         kernel = variant.lowered.kernel
         count = in_tree(kernel.body)
-        assert 0 < count == len([*in_text(name, number, variant.name)])
+        assert 0 < count == len([*in_text(name, 0, variant.name)])
         for barrier in range(count):
             fewer = replace(kernel, body=without(kernel.body, barrier))
             assert in_tree(fewer.body) == count - 1
