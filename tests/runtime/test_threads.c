@@ -1,4 +1,5 @@
 /* ts_parallel and the workspace, called as kernels call them. Prints nothing and exits 0 if right. */
+#include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -244,6 +245,59 @@ static void workspace(void)
     ts_workspace_release(second);
 }
 
+static long page_faults(void)
+{
+    struct rusage used;
+    getrusage(RUSAGE_SELF, &used);
+    return used.ru_minflt;
+}
+
+enum { NO, YES, NOBODY_KNOWS };
+
+/* Whether the system was asked for large pages for an address. */
+static int asked_for_large_pages(const void *address)
+{
+    const uintptr_t at = (uintptr_t)address;
+    char line[512];
+    bool here = false;
+    int asked = NOBODY_KNOWS;
+    FILE *maps = fopen("/proc/self/smaps", "r");
+    if (access("/sys/kernel/mm/transparent_hugepage", F_OK) != 0 || !maps)
+        return asked;
+    while (fgets(line, sizeof line, maps)) {
+        uintptr_t from, to;
+        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " ", &from, &to) == 2)
+            here = from <= at && at < to;
+        else if (here && strncmp(line, "VmFlags:", 8) == 0)
+            asked = strstr(line, " hg") ? YES : NO;
+    }
+    fclose(maps);
+    return asked;
+}
+
+/* Kept between calls, up to a limit; what is beyond is given back. */
+static void large_workspace(void)
+{
+    const size_t kept = (size_t)200 << 20, beyond = (size_t)300 << 20;
+    for (int round = 0; round < 3; round++) {
+        char *piece = ts_workspace_acquire(kept);
+        CHECK(piece && asked_for_large_pages(piece + kept / 2) != NO);
+        const long before = page_faults();
+        for (size_t k = 0; k < kept; k += 4096)
+            piece[k] = 1;
+        CHECK(round < 2 || page_faults() - before < 100);
+        ts_workspace_release(piece);
+    }
+    char *other = ts_workspace_acquire(beyond);
+    CHECK(other && asked_for_large_pages(other + beyond / 2) != NO);
+    other[beyond - 1] = 1;
+    ts_workspace_release(other);
+    ts_free_workspace();
+    char *small = ts_workspace_acquire(100);
+    CHECK(small && asked_for_large_pages(small) != YES);
+    ts_workspace_release(small);
+}
+
 int main(void)
 {
     ts_install_fork_handlers();
@@ -257,5 +311,6 @@ int main(void)
     in_child(use_up_threads);
 #endif
     workspace();
+    large_workspace();
     return 0;
 }

@@ -21,9 +21,14 @@ EACH = 2  # points of a GPU's thread, so that more is read at once
 
 
 def _line(nest: Nest) -> str:
-    """The variable along which the values lie. Raises Declined."""
+    """The loop along which the values lie. Raises Declined."""
     if not isinstance(nest.block.body, Store):
         raise Declined("it is a reduction")
+    return line_of(nest)
+
+
+def line_of(nest: Nest) -> str:
+    """The loop along which what it writes lies, and what it reads. Raises Declined."""
     if nest.inner is None:
         raise Declined("no loop runs along the last axis of what it writes")
     for read in nest.reads:

@@ -32,6 +32,10 @@ SHORT_ROW = 256
 FEWEST_ROWS, MOST_ROWS = 8, 16
 """The rows that are reduced at once, written out, with a vector of registers each."""
 
+CACHE = 8 << 20
+"""The bytes of an array that is computed in bands of steps, as no cache holds it from one to the
+next: measured where 32 MiB are shared by all cores."""
+
 STRIP = 8192
 """The bytes of what is kept in the first-level cache beside what streams by."""
 

@@ -23,6 +23,7 @@ from .assembly import assembly
 from .emit import source
 from .jit import compiler_command, native_level
 from .levels import (
+    CACHE,
     FEWEST_ROWS,
     LEVELS,
     LINE,
@@ -81,6 +82,7 @@ class Cpu:
             "wide_rows": self.machine.wide_tile[0],
             "wide_vectors": self.machine.wide_tile[1],
             "line_vectors": 8 if self.machine.registers == 32 else 4,
+            "cache": CACHE // max(dtype.bytes for dtype in dtypes.values()),
             "strip_vectors": STRIP // self.machine.vector_bytes,
             "wide_strips": STRIP // self.machine.vector_bytes // self.machine.wide_tile[1],
             "inner_rows": self.machine.inner[0],

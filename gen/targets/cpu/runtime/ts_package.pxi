@@ -103,7 +103,9 @@ class threads:
 
 
 def free_workspace():
-    """Gives back the memory that threads keep between calls, but for threads now in a kernel."""
+    """Gives back the memory that threads keep between calls, at most 256 MiB each, but for threads
+    now in a kernel.
+    """
     ts_free_workspace()
 
 

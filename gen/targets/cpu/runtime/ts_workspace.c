@@ -2,8 +2,9 @@
 
    What does not fit in the arena is allocated by itself, and the arena grows to what was needed once
    it is empty. Large pieces ask Linux for large pages: a first touch of 128 MiB is 64 page faults
-   then, not 32,768. Arenas are in a list, so that ts_free_workspace reaches those of idle threads; `busy`
-   keeps it off the others. */
+   then, not 32,768. To clear these pages takes as long as to write them: what is kept saves that.
+   Arenas are in a list, so that ts_free_workspace reaches those of idle threads; `busy` keeps it
+   off the others. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 
 enum { ALIGNMENT = 64 };
 #define LARGE_PAGE ((size_t)2 << 20)
-#define KEPT_BYTES ((size_t)64 << 20)
+#define KEPT_BYTES ((size_t)256 << 20)
 
 typedef struct arena {
     struct arena *previous, *next;
