@@ -239,3 +239,23 @@ def test_counts_of_threads_are_checked(count: Any, error: type[Exception], messa
     with pytest.raises(error) as info:
         ts.threads(count)
     assert str(info.value) == message
+
+
+@pytest.mark.parametrize("n", [70_000, 2_000_003, 1 << 24])
+def test_long_sums_round_as_seldom_as_numpys(n: int) -> None:
+    """In pieces, whose sums are in blocks: of one sign, the error is that of few roundings."""
+    x = np.random.default_rng(n).random(n, dtype="f")
+    exact = np.sum(x, dtype="d")
+    for got, wanted in ((ts.sum(x), exact), (ts.mean(x), exact / n)):
+        assert abs(float(got) - wanted) <= 2 * np.finfo("f").eps * wanted
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_long_rows_are_the_same_on_any_number_of_threads(threads: int) -> None:
+    x = RNG.standard_normal((3, 200_000)).astype("f")
+    for name in ("sum", "mean", "max", "min", "prod"):
+        kernel, _ = KERNELS[name]
+        np.testing.assert_array_equal(
+            kernel(x, axis=1, num_threads=threads), [kernel(row, num_threads=1) for row in x]
+        )
+    np.testing.assert_array_equal(ts.argmax(x, axis=1, num_threads=threads), x.argmax(axis=1))

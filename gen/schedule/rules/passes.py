@@ -16,6 +16,7 @@ from ...ir.nodes import Store, Update
 from . import columns
 from .parts.draft import Draft
 from .parts.nest import Nest, nest_of
+from .parts.pieces import in_pieces
 from .parts.reduction import (
     LONG,
     accumulators,
@@ -63,7 +64,8 @@ def _rows(
     draft: Draft, region: Region, variables: Mapping[str, str]
 ) -> Iterator[tuple[str | None, Draft]]:
     """For long rows and for all; where there are several to reduce, for those between, too; where
-    sums are followed by a pass, for such that blocks are not worth their joins.
+    sums are followed by a pass, for such that blocks are not worth their joins. Long rows that are
+    reduced once, and not walked, are in pieces.
     """
     sums = [nest_of(draft.kernel, name) for name in variables if is_float_sum(draft.blocks[name])]
     extents = [extent_of(nest, variables[nest.name]) for nest in sums]
@@ -74,7 +76,11 @@ def _rows(
             b for n, b in draft.blocks.items() if len(region.of.get(n, b.iters)) < len(b.iters)
         )
         cuts = DEAR if any(map(dear, walked)) else WALKED
-    for least, lengths in cuts:
+    pieces = in_pieces(draft, region, variables)
+    for long in pieces:
+        every = (extent_of(nest_of(draft.kernel, n), var) for n, var in variables.items())
+        yield long_if(every), long
+    for least, lengths in cuts[1:] if pieces else cuts:
         condition = long_if(extents, least) if least else None
         if condition or not least:
             yield condition, _row(draft, region, variables, lengths)

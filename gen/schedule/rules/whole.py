@@ -9,7 +9,8 @@ own, so that results do not depend on how many threads there are.
 from ...ir.nodes import Update
 from .parts.draft import Declined, Draft
 from .parts.nest import Nest
-from .parts.reduction import accumulators, is_float_sum, line_of
+from .parts.pieces import vectors
+from .parts.reduction import line_of
 
 PIECE = 65536  # terms: enough work for a thread to be worth it
 
@@ -28,20 +29,9 @@ def processor(draft: Draft, nest: Nest) -> tuple[Draft, ...]:
     part = f"{nest.name}_lines"
     joins = [f"{nest.name}.line{k}" for k, _ in enumerate(rows)]
     draft = draft.step("rfactor", block=nest.name, loops=rows, as_=[part, *joins])
-    draft = _vectors(draft, part, line)
+    draft = vectors(draft, part, line)
     draft = draft.perhaps("vectorize", loop=joins[-1], width="$lanes")
     if len(rows) > 1:
         draft = draft.step("fuse", loops=rows, as_=f"{nest.name}.rows")
         rows = [f"{nest.name}.rows"]
     return (draft.step("parallel", loop=rows[0]),)
-
-
-def _vectors(draft: Draft, name: str, line: str) -> Draft:
-    """The reduction over the line in vectors, and these in blocks."""
-    count = accumulators([draft.blocks[name]])
-    before = draft.blocks
-    draft = draft.step("vectorize", loop=line, width="$lanes", accumulators=count)
-    (part,) = (new for new in draft.blocks if new not in before)
-    if is_float_sum(draft.blocks[name]):
-        draft = draft.step("cascade", block=part, loop=f"{line}_0", lengths=[32])
-    return draft

@@ -625,7 +625,435 @@ static bool ts_argmax_float32_v3_1_when(const ts_call *call)
     return ((n <= 64) && (m >= 8));
 }
 
+struct ts_argmax_float32_v3_2_y_pieces_rows {
+    int64_t m;
+    int64_t n;
+    const float *x;
+    int64_t x_s0;
+    float *y_value_rf;
+    int64_t *y_rf;
+};
+
+static int ts_argmax_float32_v3_2_y_pieces_rows(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_argmax_float32_v3_2_y_pieces_rows *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const float *const restrict x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    float *const restrict y_value_rf = self->y_value_rf;
+    int64_t *const restrict y_rf = self->y_rf;
+    for (int64_t y_pieces_rows = lower; y_pieces_rows < upper; ++y_pieces_rows) {
+        if (y_pieces_rows < (m) * ((n + 32767) / 32768)) {
+            const int64_t y_pieces_row = (y_pieces_rows) / (((n + 32767) / 32768));
+            const int64_t y_j0 = (y_pieces_rows) % ((n + 32767) / 32768);
+            {
+                ts_f32 y_value_rf_rf[4] = {{0}};
+                ts_i64 y_rf_rf[8] = {{0}};
+                y_value_rf_rf[0] = ts_set_f32((-__builtin_inff()));
+                y_rf_rf[0] = ts_set_i64((int64_t)INT64_MAX);
+                y_rf_rf[1] = ts_set_i64((int64_t)INT64_MAX);
+                y_value_rf_rf[1] = ts_set_f32((-__builtin_inff()));
+                y_rf_rf[2] = ts_set_i64((int64_t)INT64_MAX);
+                y_rf_rf[3] = ts_set_i64((int64_t)INT64_MAX);
+                y_value_rf_rf[2] = ts_set_f32((-__builtin_inff()));
+                y_rf_rf[4] = ts_set_i64((int64_t)INT64_MAX);
+                y_rf_rf[5] = ts_set_i64((int64_t)INT64_MAX);
+                y_value_rf_rf[3] = ts_set_f32((-__builtin_inff()));
+                y_rf_rf[6] = ts_set_i64((int64_t)INT64_MAX);
+                y_rf_rf[7] = ts_set_i64((int64_t)INT64_MAX);
+                for (int64_t y_j1_0 = 0,
+                    y_j1_0_end = ts_min_i64_s(1024,
+                    n / 32 - (y_j0 * 1024)); y_j1_0 < y_j1_0_end; ++y_j1_0) {
+                    {
+                        const ts_f32 value0 =
+                            ts_load_f32(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 32]);
+                        const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768 + y_j1_0 * 32),
+                            ts_iota_i64());
+                        const ts_i64 at1 = ts_add_i64(ts_set_i64(ts_add_i64_s(y_j0 * 32768
+                            + y_j1_0 * 32, 4)), ts_iota_i64());
+                        const ts_f32 best0 = y_value_rf_rf[0];
+                        const ts_i64 best_at0 = y_rf_rf[0];
+                        const ts_i64 best_at1 = y_rf_rf[1];
+                        const ts_m32 wins0 =
+                            ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
+                            ts_eq_f32(best0, best0)),
+                            ts_narrow_m32_m64(ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)),
+                            ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
+                        y_value_rf_rf[0] = ts_select_f32(wins0, value0, best0);
+                        y_rf_rf[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
+                        y_rf_rf[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
+                    }
+                    {
+                        const ts_f32 value0 =
+                            ts_load_f32(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 32 + 8]);
+                        const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768 + y_j1_0 * 32 + 8),
+                            ts_iota_i64());
+                        const ts_i64 at1 = ts_add_i64(ts_set_i64(ts_add_i64_s(y_j0 * 32768
+                            + y_j1_0 * 32 + 8, 4)), ts_iota_i64());
+                        const ts_f32 best0 = y_value_rf_rf[1];
+                        const ts_i64 best_at0 = y_rf_rf[2];
+                        const ts_i64 best_at1 = y_rf_rf[3];
+                        const ts_m32 wins0 =
+                            ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
+                            ts_eq_f32(best0, best0)),
+                            ts_narrow_m32_m64(ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)),
+                            ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
+                        y_value_rf_rf[1] = ts_select_f32(wins0, value0, best0);
+                        y_rf_rf[2] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
+                        y_rf_rf[3] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
+                    }
+                    {
+                        const ts_f32 value0 =
+                            ts_load_f32(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 32 + 16]);
+                        const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768 + y_j1_0 * 32 + 16),
+                            ts_iota_i64());
+                        const ts_i64 at1 = ts_add_i64(ts_set_i64(ts_add_i64_s(y_j0 * 32768
+                            + y_j1_0 * 32 + 16, 4)), ts_iota_i64());
+                        const ts_f32 best0 = y_value_rf_rf[2];
+                        const ts_i64 best_at0 = y_rf_rf[4];
+                        const ts_i64 best_at1 = y_rf_rf[5];
+                        const ts_m32 wins0 =
+                            ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
+                            ts_eq_f32(best0, best0)),
+                            ts_narrow_m32_m64(ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)),
+                            ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
+                        y_value_rf_rf[2] = ts_select_f32(wins0, value0, best0);
+                        y_rf_rf[4] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
+                        y_rf_rf[5] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
+                    }
+                    {
+                        const ts_f32 value0 =
+                            ts_load_f32(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 32 + 24]);
+                        const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768 + y_j1_0 * 32 + 24),
+                            ts_iota_i64());
+                        const ts_i64 at1 = ts_add_i64(ts_set_i64(ts_add_i64_s(y_j0 * 32768
+                            + y_j1_0 * 32 + 24, 4)), ts_iota_i64());
+                        const ts_f32 best0 = y_value_rf_rf[3];
+                        const ts_i64 best_at0 = y_rf_rf[6];
+                        const ts_i64 best_at1 = y_rf_rf[7];
+                        const ts_m32 wins0 =
+                            ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
+                            ts_eq_f32(best0, best0)),
+                            ts_narrow_m32_m64(ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)),
+                            ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
+                        y_value_rf_rf[3] = ts_select_f32(wins0, value0, best0);
+                        y_rf_rf[6] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
+                        y_rf_rf[7] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
+                    }
+                }
+                for (int64_t y_j1_0 = ts_min_i64_s(1024, n / 32 - (y_j0 * 1024)),
+                    y_j1_0_end = ts_min_i64_s(1024,
+                    (n + 31) / 32 - (y_j0 * 1024)); y_j1_0 < y_j1_0_end; ++y_j1_0) {
+                    {
+                        const int64_t active = ts_min_i64_s(n - (y_j0 * 32768) - (y_j1_0 * 32), 8);
+                        if (active > 0) {
+                            {
+                                const ts_f32 value0 =
+                                    ts_load_first_f32(&x[x_s0 * y_pieces_row + y_j0 * 32768
+                                    + y_j1_0 * 32], active);
+                                const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768
+                                    + y_j1_0 * 32), ts_iota_i64());
+                                const ts_i64 at1 = ts_add_i64(ts_set_i64(ts_add_i64_s(y_j0 * 32768
+                                    + y_j1_0 * 32, 4)), ts_iota_i64());
+                                const ts_f32 best0 = y_value_rf_rf[0];
+                                const ts_i64 best_at0 = y_rf_rf[0];
+                                const ts_i64 best_at1 = y_rf_rf[1];
+                                const ts_m32 wins0 =
+                                    ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
+                                    ts_eq_f32(best0, best0)),
+                                    ts_narrow_m32_m64(ts_eq_i64(best_at0,
+                                    ts_set_i64((int64_t)INT64_MAX)),
+                                    ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
+                                y_value_rf_rf[0] = ts_select_f32(ts_first_m32(active),
+                                    ts_select_f32(wins0, value0, best0), y_value_rf_rf[0]);
+                                y_rf_rf[0] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active, 0), 4)), ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0), y_rf_rf[0]);
+                                y_rf_rf[1] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4)), ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1), y_rf_rf[1]);
+                            }
+                        }
+                    }
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(n - (y_j0 * 32768) - (y_j1_0 * 32) - 8, 0),
+                            8);
+                        if (active > 0) {
+                            {
+                                const ts_f32 value0 =
+                                    ts_load_first_f32(&x[x_s0 * y_pieces_row + y_j0 * 32768
+                                    + y_j1_0 * 32 + 8], active);
+                                const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768
+                                    + y_j1_0 * 32 + 8), ts_iota_i64());
+                                const ts_i64 at1 = ts_add_i64(ts_set_i64(ts_add_i64_s(y_j0 * 32768
+                                    + y_j1_0 * 32 + 8, 4)), ts_iota_i64());
+                                const ts_f32 best0 = y_value_rf_rf[1];
+                                const ts_i64 best_at0 = y_rf_rf[2];
+                                const ts_i64 best_at1 = y_rf_rf[3];
+                                const ts_m32 wins0 =
+                                    ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
+                                    ts_eq_f32(best0, best0)),
+                                    ts_narrow_m32_m64(ts_eq_i64(best_at0,
+                                    ts_set_i64((int64_t)INT64_MAX)),
+                                    ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
+                                y_value_rf_rf[1] = ts_select_f32(ts_first_m32(active),
+                                    ts_select_f32(wins0, value0, best0), y_value_rf_rf[1]);
+                                y_rf_rf[2] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active, 0), 4)), ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0), y_rf_rf[2]);
+                                y_rf_rf[3] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4)), ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1), y_rf_rf[3]);
+                            }
+                        }
+                    }
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(n - (y_j0 * 32768) - (y_j1_0 * 32) - 16, 0),
+                            8);
+                        if (active > 0) {
+                            {
+                                const ts_f32 value0 =
+                                    ts_load_first_f32(&x[x_s0 * y_pieces_row + y_j0 * 32768
+                                    + y_j1_0 * 32 + 16], active);
+                                const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768
+                                    + y_j1_0 * 32 + 16), ts_iota_i64());
+                                const ts_i64 at1 = ts_add_i64(ts_set_i64(ts_add_i64_s(y_j0 * 32768
+                                    + y_j1_0 * 32 + 16, 4)), ts_iota_i64());
+                                const ts_f32 best0 = y_value_rf_rf[2];
+                                const ts_i64 best_at0 = y_rf_rf[4];
+                                const ts_i64 best_at1 = y_rf_rf[5];
+                                const ts_m32 wins0 =
+                                    ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
+                                    ts_eq_f32(best0, best0)),
+                                    ts_narrow_m32_m64(ts_eq_i64(best_at0,
+                                    ts_set_i64((int64_t)INT64_MAX)),
+                                    ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
+                                y_value_rf_rf[2] = ts_select_f32(ts_first_m32(active),
+                                    ts_select_f32(wins0, value0, best0), y_value_rf_rf[2]);
+                                y_rf_rf[4] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active, 0), 4)), ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0), y_rf_rf[4]);
+                                y_rf_rf[5] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4)), ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1), y_rf_rf[5]);
+                            }
+                        }
+                    }
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(n - (y_j0 * 32768) - (y_j1_0 * 32) - 24, 0),
+                            8);
+                        if (active > 0) {
+                            {
+                                const ts_f32 value0 =
+                                    ts_load_first_f32(&x[x_s0 * y_pieces_row + y_j0 * 32768
+                                    + y_j1_0 * 32 + 24], active);
+                                const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768
+                                    + y_j1_0 * 32 + 24), ts_iota_i64());
+                                const ts_i64 at1 = ts_add_i64(ts_set_i64(ts_add_i64_s(y_j0 * 32768
+                                    + y_j1_0 * 32 + 24, 4)), ts_iota_i64());
+                                const ts_f32 best0 = y_value_rf_rf[3];
+                                const ts_i64 best_at0 = y_rf_rf[6];
+                                const ts_i64 best_at1 = y_rf_rf[7];
+                                const ts_m32 wins0 =
+                                    ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
+                                    ts_eq_f32(best0, best0)),
+                                    ts_narrow_m32_m64(ts_eq_i64(best_at0,
+                                    ts_set_i64((int64_t)INT64_MAX)),
+                                    ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
+                                y_value_rf_rf[3] = ts_select_f32(ts_first_m32(active),
+                                    ts_select_f32(wins0, value0, best0), y_value_rf_rf[3]);
+                                y_rf_rf[6] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active, 0), 4)), ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0), y_rf_rf[6]);
+                                y_rf_rf[7] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4)), ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1), y_rf_rf[7]);
+                            }
+                        }
+                    }
+                }
+                y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = (-__builtin_inff());
+                y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = (int64_t)INT64_MAX;
+                {
+                    const ts_f32 held0 = y_value_rf_rf[0];
+                    const ts_i64 ats0 = y_rf_rf[0];
+                    const ts_i64 ats1 = y_rf_rf[1];
+                    const float top = ts_reduce_max_f32(held0);
+                    const int64_t first =
+                        ts_reduce_min_i64(ts_min_i64(ts_select_i64(ts_lo_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats0, ts_set_i64((int64_t)INT64_MAX)), ts_select_i64(ts_hi_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats1, ts_set_i64((int64_t)INT64_MAX))));
+                    {
+                        const float value = top, best =
+                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                        const int64_t at = first, best_at =
+                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                        if ((!(value <= best) && best == best)
+                            || ((value == best || (value != value && best != best))
+                            && at < best_at)) {
+                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = value;
+                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = at;
+                        }
+                    }
+                }
+                {
+                    const ts_f32 held0 = y_value_rf_rf[1];
+                    const ts_i64 ats0 = y_rf_rf[2];
+                    const ts_i64 ats1 = y_rf_rf[3];
+                    const float top = ts_reduce_max_f32(held0);
+                    const int64_t first =
+                        ts_reduce_min_i64(ts_min_i64(ts_select_i64(ts_lo_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats0, ts_set_i64((int64_t)INT64_MAX)), ts_select_i64(ts_hi_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats1, ts_set_i64((int64_t)INT64_MAX))));
+                    {
+                        const float value = top, best =
+                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                        const int64_t at = first, best_at =
+                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                        if ((!(value <= best) && best == best)
+                            || ((value == best || (value != value && best != best))
+                            && at < best_at)) {
+                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = value;
+                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = at;
+                        }
+                    }
+                }
+                {
+                    const ts_f32 held0 = y_value_rf_rf[2];
+                    const ts_i64 ats0 = y_rf_rf[4];
+                    const ts_i64 ats1 = y_rf_rf[5];
+                    const float top = ts_reduce_max_f32(held0);
+                    const int64_t first =
+                        ts_reduce_min_i64(ts_min_i64(ts_select_i64(ts_lo_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats0, ts_set_i64((int64_t)INT64_MAX)), ts_select_i64(ts_hi_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats1, ts_set_i64((int64_t)INT64_MAX))));
+                    {
+                        const float value = top, best =
+                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                        const int64_t at = first, best_at =
+                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                        if ((!(value <= best) && best == best)
+                            || ((value == best || (value != value && best != best))
+                            && at < best_at)) {
+                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = value;
+                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = at;
+                        }
+                    }
+                }
+                {
+                    const ts_f32 held0 = y_value_rf_rf[3];
+                    const ts_i64 ats0 = y_rf_rf[6];
+                    const ts_i64 ats1 = y_rf_rf[7];
+                    const float top = ts_reduce_max_f32(held0);
+                    const int64_t first =
+                        ts_reduce_min_i64(ts_min_i64(ts_select_i64(ts_lo_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats0, ts_set_i64((int64_t)INT64_MAX)), ts_select_i64(ts_hi_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats1, ts_set_i64((int64_t)INT64_MAX))));
+                    {
+                        const float value = top, best =
+                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                        const int64_t at = first, best_at =
+                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                        if ((!(value <= best) && best == best)
+                            || ((value == best || (value != value && best != best))
+                            && at < best_at)) {
+                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = value;
+                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = at;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
 struct ts_argmax_float32_v3_2_y_i {
+    int64_t n;
+    int64_t *y;
+    int64_t y_s0;
+    float *y_value;
+    float *y_value_rf;
+    int64_t *y_rf;
+};
+
+static int ts_argmax_float32_v3_2_y_i(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_argmax_float32_v3_2_y_i *const self = env;
+    const int64_t n = self->n;
+    int64_t *const restrict y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    float *const restrict y_value = self->y_value;
+    float *const restrict y_value_rf = self->y_value_rf;
+    int64_t *const restrict y_rf = self->y_rf;
+    for (int64_t y_i = lower; y_i < upper; ++y_i) {
+        y_value[y_i] = (-__builtin_inff());
+        y[y_s0 * y_i] = (int64_t)INT64_MAX;
+        for (int64_t y_piece = 0,
+            y_piece_end = (n + 32767) / 32768; y_piece < y_piece_end; ++y_piece) {
+            {
+                const float value = y_value_rf[((n + 32767) / 32768) * y_i + y_piece], best =
+                    y_value[y_i];
+                const int64_t at = y_rf[((n + 32767) / 32768) * y_i + y_piece], best_at =
+                    y[y_s0 * y_i];
+                if ((!(value <= best) && best == best)
+                    || ((value == best || (value != value && best != best)) && at < best_at)) {
+                    y_value[y_i] = value;
+                    y[y_s0 * y_i] = at;
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_argmax_float32_v3_2(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const float *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    int64_t *const restrict y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    {
+        float *const restrict y_value =
+            ts_workspace_acquire(ts_bytes(m, sizeof(float)));
+        if (!y_value) {
+            return TS_NO_MEMORY;
+        }
+        float *const restrict y_value_rf =
+            ts_workspace_acquire(ts_bytes(m, ts_bytes((n + 32767) / 32768, sizeof(float))));
+        if (!y_value_rf) {
+            ts_workspace_release(y_value);
+            return TS_NO_MEMORY;
+        }
+        int64_t *const restrict y_rf =
+            ts_workspace_acquire(ts_bytes(m, ts_bytes((n + 32767) / 32768, sizeof(int64_t))));
+        if (!y_rf) {
+            ts_workspace_release(y_value_rf);
+            ts_workspace_release(y_value);
+            return TS_NO_MEMORY;
+        }
+        {
+            const struct ts_argmax_float32_v3_2_y_pieces_rows env =
+                {m, n, x, x_s0, y_value_rf, y_rf};
+            const int64_t grain = 1;
+            const int status =
+                ts_parallel(ts_argmax_float32_v3_2_y_pieces_rows, &env, 0,
+                    m * ((n + 32767) / 32768), grain, call->threads);
+            if (status != TS_OK) {
+                ts_workspace_release(y_rf);
+                ts_workspace_release(y_value_rf);
+                ts_workspace_release(y_value);
+                return status;
+            }
+        }
+        {
+            const struct ts_argmax_float32_v3_2_y_i env = {n, y, y_s0, y_value, y_value_rf, y_rf};
+            const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 32767) / 32768) * 3 + 1);
+            const int status =
+                ts_parallel(ts_argmax_float32_v3_2_y_i, &env, 0, m, grain, call->threads);
+            if (status != TS_OK) {
+                ts_workspace_release(y_rf);
+                ts_workspace_release(y_value_rf);
+                ts_workspace_release(y_value);
+                return status;
+            }
+        }
+        ts_workspace_release(y_rf);
+        ts_workspace_release(y_value_rf);
+        ts_workspace_release(y_value);
+    }
+    return TS_OK;
+}
+
+static bool ts_argmax_float32_v3_2_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 65536);
+}
+
+struct ts_argmax_float32_v3_3_y_i {
     int64_t n;
     const float *x;
     int64_t x_s0;
@@ -634,9 +1062,9 @@ struct ts_argmax_float32_v3_2_y_i {
     float *y_value;
 };
 
-static int ts_argmax_float32_v3_2_y_i(const void *env, int64_t lower, int64_t upper)
+static int ts_argmax_float32_v3_3_y_i(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_argmax_float32_v3_2_y_i *const self = env;
+    const struct ts_argmax_float32_v3_3_y_i *const self = env;
     const int64_t n = self->n;
     const float *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
@@ -917,7 +1345,7 @@ static int ts_argmax_float32_v3_2_y_i(const void *env, int64_t lower, int64_t up
     return TS_OK;
 }
 
-static int ts_argmax_float32_v3_2(const ts_call *call)
+static int ts_argmax_float32_v3_3(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -932,10 +1360,10 @@ static int ts_argmax_float32_v3_2(const ts_call *call)
             return TS_NO_MEMORY;
         }
         {
-            const struct ts_argmax_float32_v3_2_y_i env = {n, x, x_s0, y, y_s0, y_value};
+            const struct ts_argmax_float32_v3_3_y_i env = {n, x, x_s0, y, y_s0, y_value};
             const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 30 + 17);
             const int status =
-                ts_parallel(ts_argmax_float32_v3_2_y_i, &env, 0, m, grain, call->threads);
+                ts_parallel(ts_argmax_float32_v3_3_y_i, &env, 0, m, grain, call->threads);
             if (status != TS_OK) {
                 ts_workspace_release(y_value);
                 return status;
@@ -946,13 +1374,13 @@ static int ts_argmax_float32_v3_2(const ts_call *call)
     return TS_OK;
 }
 
-static bool ts_argmax_float32_v3_2_when(const ts_call *call)
+static bool ts_argmax_float32_v3_3_when(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     return (m >= 0);
 }
 
-struct ts_argmax_float32_v3_3_y_columns_i0 {
+struct ts_argmax_float32_v3_4_y_columns_i0 {
     int64_t m;
     int64_t n;
     const float *x;
@@ -962,9 +1390,9 @@ struct ts_argmax_float32_v3_3_y_columns_i0 {
     float *y_value;
 };
 
-static int ts_argmax_float32_v3_3_y_columns_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_argmax_float32_v3_4_y_columns_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_argmax_float32_v3_3_y_columns_i0 *const self = env;
+    const struct ts_argmax_float32_v3_4_y_columns_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const float *const restrict x = self->x;
@@ -1177,7 +1605,7 @@ static int ts_argmax_float32_v3_3_y_columns_i0(const void *env, int64_t lower, i
     return TS_OK;
 }
 
-static int ts_argmax_float32_v3_3(const ts_call *call)
+static int ts_argmax_float32_v3_4(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -1193,7 +1621,7 @@ static int ts_argmax_float32_v3_3(const ts_call *call)
             return TS_NO_MEMORY;
         }
         {
-            const struct ts_argmax_float32_v3_3_y_columns_i0 env =
+            const struct ts_argmax_float32_v3_4_y_columns_i0 env =
                 {m, n, x, x_s1, y, ahead, y_value};
             const int64_t grain = 1
                 + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 7) / 8)) * 15
@@ -1201,7 +1629,7 @@ static int ts_argmax_float32_v3_3(const ts_call *call)
                 + 9) + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * (1
                 + (ts_min_i64_s(8, n)) * 10 + 9)));
             const int status =
-                ts_parallel(ts_argmax_float32_v3_3_y_columns_i0, &env, 0, (m + 2047) / 2048, grain,
+                ts_parallel(ts_argmax_float32_v3_4_y_columns_i0, &env, 0, (m + 2047) / 2048, grain,
                     call->threads);
             if (status != TS_OK) {
                 ts_workspace_release(y_value);
@@ -1213,15 +1641,399 @@ static int ts_argmax_float32_v3_3(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_argmax_float32_v3[4];
-const ts_variant ts_argmax_float32_v3[4] = {
+extern const ts_variant ts_argmax_float32_v3[5];
+const ts_variant ts_argmax_float32_v3[5] = {
     {ts_argmax_float32_v3_0, ts_argmax_float32_v3_0_when, UINT64_C(4), "0"},
     {ts_argmax_float32_v3_1, ts_argmax_float32_v3_1_when, UINT64_C(6), "1"},
     {ts_argmax_float32_v3_2, ts_argmax_float32_v3_2_when, UINT64_C(2), "2"},
-    {ts_argmax_float32_v3_3, NULL, UINT64_C(5), "3"},
+    {ts_argmax_float32_v3_3, ts_argmax_float32_v3_3_when, UINT64_C(2), "3"},
+    {ts_argmax_float32_v3_4, NULL, UINT64_C(5), "4"},
 };
 
+struct ts_argmax_int64_v3_0_y_pieces_rows {
+    int64_t m;
+    int64_t n;
+    const int64_t *x;
+    int64_t x_s0;
+    int64_t *y_value_rf;
+    int64_t *y_rf;
+};
+
+static int ts_argmax_int64_v3_0_y_pieces_rows(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_argmax_int64_v3_0_y_pieces_rows *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const int64_t *const restrict x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    int64_t *const restrict y_value_rf = self->y_value_rf;
+    int64_t *const restrict y_rf = self->y_rf;
+    for (int64_t y_pieces_rows = lower; y_pieces_rows < upper; ++y_pieces_rows) {
+        if (y_pieces_rows < (m) * ((n + 32767) / 32768)) {
+            const int64_t y_pieces_row = (y_pieces_rows) / (((n + 32767) / 32768));
+            const int64_t y_j0 = (y_pieces_rows) % ((n + 32767) / 32768);
+            {
+                ts_i64 y_value_rf_rf[4] = {{0}};
+                ts_i64 y_rf_rf[4] = {{0}};
+                y_value_rf_rf[0] = ts_set_i64((int64_t)INT64_MIN);
+                y_rf_rf[0] = ts_set_i64((int64_t)INT64_MAX);
+                y_value_rf_rf[1] = ts_set_i64((int64_t)INT64_MIN);
+                y_rf_rf[1] = ts_set_i64((int64_t)INT64_MAX);
+                y_value_rf_rf[2] = ts_set_i64((int64_t)INT64_MIN);
+                y_rf_rf[2] = ts_set_i64((int64_t)INT64_MAX);
+                y_value_rf_rf[3] = ts_set_i64((int64_t)INT64_MIN);
+                y_rf_rf[3] = ts_set_i64((int64_t)INT64_MAX);
+                for (int64_t y_j1_0 = 0,
+                    y_j1_0_end = ts_min_i64_s(2048,
+                    n / 16 - (y_j0 * 2048)); y_j1_0 < y_j1_0_end; ++y_j1_0) {
+                    {
+                        const ts_i64 value0 =
+                            ts_load_i64(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 16]);
+                        const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768 + y_j1_0 * 16),
+                            ts_iota_i64());
+                        const ts_i64 best0 = y_value_rf_rf[0];
+                        const ts_i64 best_at0 = y_rf_rf[0];
+                        const ts_m64 wins0 =
+                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
+                            ts_eq_i64(best0, best0)),
+                            ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                        y_value_rf_rf[0] = ts_select_i64(wins0, value0, best0);
+                        y_rf_rf[0] = ts_select_i64(wins0, at0, best_at0);
+                    }
+                    {
+                        const ts_i64 value0 =
+                            ts_load_i64(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 16 + 4]);
+                        const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768 + y_j1_0 * 16 + 4),
+                            ts_iota_i64());
+                        const ts_i64 best0 = y_value_rf_rf[1];
+                        const ts_i64 best_at0 = y_rf_rf[1];
+                        const ts_m64 wins0 =
+                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
+                            ts_eq_i64(best0, best0)),
+                            ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                        y_value_rf_rf[1] = ts_select_i64(wins0, value0, best0);
+                        y_rf_rf[1] = ts_select_i64(wins0, at0, best_at0);
+                    }
+                    {
+                        const ts_i64 value0 =
+                            ts_load_i64(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 16 + 8]);
+                        const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768 + y_j1_0 * 16 + 8),
+                            ts_iota_i64());
+                        const ts_i64 best0 = y_value_rf_rf[2];
+                        const ts_i64 best_at0 = y_rf_rf[2];
+                        const ts_m64 wins0 =
+                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
+                            ts_eq_i64(best0, best0)),
+                            ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                        y_value_rf_rf[2] = ts_select_i64(wins0, value0, best0);
+                        y_rf_rf[2] = ts_select_i64(wins0, at0, best_at0);
+                    }
+                    {
+                        const ts_i64 value0 =
+                            ts_load_i64(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 16 + 12]);
+                        const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768 + y_j1_0 * 16 + 12),
+                            ts_iota_i64());
+                        const ts_i64 best0 = y_value_rf_rf[3];
+                        const ts_i64 best_at0 = y_rf_rf[3];
+                        const ts_m64 wins0 =
+                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
+                            ts_eq_i64(best0, best0)),
+                            ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                        y_value_rf_rf[3] = ts_select_i64(wins0, value0, best0);
+                        y_rf_rf[3] = ts_select_i64(wins0, at0, best_at0);
+                    }
+                }
+                for (int64_t y_j1_0 = ts_min_i64_s(2048, n / 16 - (y_j0 * 2048)),
+                    y_j1_0_end = ts_min_i64_s(2048,
+                    (n + 15) / 16 - (y_j0 * 2048)); y_j1_0 < y_j1_0_end; ++y_j1_0) {
+                    {
+                        const int64_t active = ts_min_i64_s(n - (y_j0 * 32768) - (y_j1_0 * 16), 4);
+                        if (active > 0) {
+                            {
+                                const ts_i64 value0 =
+                                    ts_load_first_i64(&x[x_s0 * y_pieces_row + y_j0 * 32768
+                                    + y_j1_0 * 16], active);
+                                const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768
+                                    + y_j1_0 * 16), ts_iota_i64());
+                                const ts_i64 best0 = y_value_rf_rf[0];
+                                const ts_i64 best_at0 = y_rf_rf[0];
+                                const ts_m64 wins0 =
+                                    ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
+                                    ts_eq_i64(best0, best0)),
+                                    ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                                y_value_rf_rf[0] = ts_select_i64(ts_first_m64(active),
+                                    ts_select_i64(wins0, value0, best0), y_value_rf_rf[0]);
+                                y_rf_rf[0] = ts_select_i64(ts_first_m64(active),
+                                    ts_select_i64(wins0, at0, best_at0), y_rf_rf[0]);
+                            }
+                        }
+                    }
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(n - (y_j0 * 32768) - (y_j1_0 * 16) - 4, 0),
+                            4);
+                        if (active > 0) {
+                            {
+                                const ts_i64 value0 =
+                                    ts_load_first_i64(&x[x_s0 * y_pieces_row + y_j0 * 32768
+                                    + y_j1_0 * 16 + 4], active);
+                                const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768
+                                    + y_j1_0 * 16 + 4), ts_iota_i64());
+                                const ts_i64 best0 = y_value_rf_rf[1];
+                                const ts_i64 best_at0 = y_rf_rf[1];
+                                const ts_m64 wins0 =
+                                    ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
+                                    ts_eq_i64(best0, best0)),
+                                    ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                                y_value_rf_rf[1] = ts_select_i64(ts_first_m64(active),
+                                    ts_select_i64(wins0, value0, best0), y_value_rf_rf[1]);
+                                y_rf_rf[1] = ts_select_i64(ts_first_m64(active),
+                                    ts_select_i64(wins0, at0, best_at0), y_rf_rf[1]);
+                            }
+                        }
+                    }
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(n - (y_j0 * 32768) - (y_j1_0 * 16) - 8, 0),
+                            4);
+                        if (active > 0) {
+                            {
+                                const ts_i64 value0 =
+                                    ts_load_first_i64(&x[x_s0 * y_pieces_row + y_j0 * 32768
+                                    + y_j1_0 * 16 + 8], active);
+                                const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768
+                                    + y_j1_0 * 16 + 8), ts_iota_i64());
+                                const ts_i64 best0 = y_value_rf_rf[2];
+                                const ts_i64 best_at0 = y_rf_rf[2];
+                                const ts_m64 wins0 =
+                                    ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
+                                    ts_eq_i64(best0, best0)),
+                                    ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                                y_value_rf_rf[2] = ts_select_i64(ts_first_m64(active),
+                                    ts_select_i64(wins0, value0, best0), y_value_rf_rf[2]);
+                                y_rf_rf[2] = ts_select_i64(ts_first_m64(active),
+                                    ts_select_i64(wins0, at0, best_at0), y_rf_rf[2]);
+                            }
+                        }
+                    }
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(n - (y_j0 * 32768) - (y_j1_0 * 16) - 12, 0),
+                            4);
+                        if (active > 0) {
+                            {
+                                const ts_i64 value0 =
+                                    ts_load_first_i64(&x[x_s0 * y_pieces_row + y_j0 * 32768
+                                    + y_j1_0 * 16 + 12], active);
+                                const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768
+                                    + y_j1_0 * 16 + 12), ts_iota_i64());
+                                const ts_i64 best0 = y_value_rf_rf[3];
+                                const ts_i64 best_at0 = y_rf_rf[3];
+                                const ts_m64 wins0 =
+                                    ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
+                                    ts_eq_i64(best0, best0)),
+                                    ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                                y_value_rf_rf[3] = ts_select_i64(ts_first_m64(active),
+                                    ts_select_i64(wins0, value0, best0), y_value_rf_rf[3]);
+                                y_rf_rf[3] = ts_select_i64(ts_first_m64(active),
+                                    ts_select_i64(wins0, at0, best_at0), y_rf_rf[3]);
+                            }
+                        }
+                    }
+                }
+                y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = (int64_t)INT64_MIN;
+                y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = (int64_t)INT64_MAX;
+                {
+                    const ts_i64 held0 = y_value_rf_rf[0];
+                    const ts_i64 ats0 = y_rf_rf[0];
+                    const int64_t top = ts_reduce_max_i64(held0);
+                    const int64_t first =
+                        ts_reduce_min_i64(ts_select_i64(ts_eq_i64(held0, ts_set_i64(top)), ats0,
+                        ts_set_i64((int64_t)INT64_MAX)));
+                    {
+                        const int64_t value = top, best =
+                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                        const int64_t at = first, best_at =
+                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                        if ((!(value <= best) && best == best)
+                            || ((value == best || (value != value && best != best))
+                            && at < best_at)) {
+                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = value;
+                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = at;
+                        }
+                    }
+                }
+                {
+                    const ts_i64 held0 = y_value_rf_rf[1];
+                    const ts_i64 ats0 = y_rf_rf[1];
+                    const int64_t top = ts_reduce_max_i64(held0);
+                    const int64_t first =
+                        ts_reduce_min_i64(ts_select_i64(ts_eq_i64(held0, ts_set_i64(top)), ats0,
+                        ts_set_i64((int64_t)INT64_MAX)));
+                    {
+                        const int64_t value = top, best =
+                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                        const int64_t at = first, best_at =
+                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                        if ((!(value <= best) && best == best)
+                            || ((value == best || (value != value && best != best))
+                            && at < best_at)) {
+                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = value;
+                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = at;
+                        }
+                    }
+                }
+                {
+                    const ts_i64 held0 = y_value_rf_rf[2];
+                    const ts_i64 ats0 = y_rf_rf[2];
+                    const int64_t top = ts_reduce_max_i64(held0);
+                    const int64_t first =
+                        ts_reduce_min_i64(ts_select_i64(ts_eq_i64(held0, ts_set_i64(top)), ats0,
+                        ts_set_i64((int64_t)INT64_MAX)));
+                    {
+                        const int64_t value = top, best =
+                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                        const int64_t at = first, best_at =
+                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                        if ((!(value <= best) && best == best)
+                            || ((value == best || (value != value && best != best))
+                            && at < best_at)) {
+                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = value;
+                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = at;
+                        }
+                    }
+                }
+                {
+                    const ts_i64 held0 = y_value_rf_rf[3];
+                    const ts_i64 ats0 = y_rf_rf[3];
+                    const int64_t top = ts_reduce_max_i64(held0);
+                    const int64_t first =
+                        ts_reduce_min_i64(ts_select_i64(ts_eq_i64(held0, ts_set_i64(top)), ats0,
+                        ts_set_i64((int64_t)INT64_MAX)));
+                    {
+                        const int64_t value = top, best =
+                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                        const int64_t at = first, best_at =
+                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                        if ((!(value <= best) && best == best)
+                            || ((value == best || (value != value && best != best))
+                            && at < best_at)) {
+                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = value;
+                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = at;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
 struct ts_argmax_int64_v3_0_y_i {
+    int64_t n;
+    int64_t *y;
+    int64_t y_s0;
+    int64_t *y_value;
+    int64_t *y_value_rf;
+    int64_t *y_rf;
+};
+
+static int ts_argmax_int64_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_argmax_int64_v3_0_y_i *const self = env;
+    const int64_t n = self->n;
+    int64_t *const restrict y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    int64_t *const restrict y_value = self->y_value;
+    int64_t *const restrict y_value_rf = self->y_value_rf;
+    int64_t *const restrict y_rf = self->y_rf;
+    for (int64_t y_i = lower; y_i < upper; ++y_i) {
+        y_value[y_i] = (int64_t)INT64_MIN;
+        y[y_s0 * y_i] = (int64_t)INT64_MAX;
+        for (int64_t y_piece = 0,
+            y_piece_end = (n + 32767) / 32768; y_piece < y_piece_end; ++y_piece) {
+            {
+                const int64_t value = y_value_rf[((n + 32767) / 32768) * y_i + y_piece], best =
+                    y_value[y_i];
+                const int64_t at = y_rf[((n + 32767) / 32768) * y_i + y_piece], best_at =
+                    y[y_s0 * y_i];
+                if ((!(value <= best) && best == best)
+                    || ((value == best || (value != value && best != best)) && at < best_at)) {
+                    y_value[y_i] = value;
+                    y[y_s0 * y_i] = at;
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_argmax_int64_v3_0(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const int64_t *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    int64_t *const restrict y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    {
+        int64_t *const restrict y_value =
+            ts_workspace_acquire(ts_bytes(m, sizeof(int64_t)));
+        if (!y_value) {
+            return TS_NO_MEMORY;
+        }
+        int64_t *const restrict y_value_rf =
+            ts_workspace_acquire(ts_bytes(m, ts_bytes((n + 32767) / 32768, sizeof(int64_t))));
+        if (!y_value_rf) {
+            ts_workspace_release(y_value);
+            return TS_NO_MEMORY;
+        }
+        int64_t *const restrict y_rf =
+            ts_workspace_acquire(ts_bytes(m, ts_bytes((n + 32767) / 32768, sizeof(int64_t))));
+        if (!y_rf) {
+            ts_workspace_release(y_value_rf);
+            ts_workspace_release(y_value);
+            return TS_NO_MEMORY;
+        }
+        {
+            const struct ts_argmax_int64_v3_0_y_pieces_rows env = {m, n, x, x_s0, y_value_rf, y_rf};
+            const int64_t grain = 1;
+            const int status =
+                ts_parallel(ts_argmax_int64_v3_0_y_pieces_rows, &env, 0, m * ((n + 32767) / 32768),
+                    grain, call->threads);
+            if (status != TS_OK) {
+                ts_workspace_release(y_rf);
+                ts_workspace_release(y_value_rf);
+                ts_workspace_release(y_value);
+                return status;
+            }
+        }
+        {
+            const struct ts_argmax_int64_v3_0_y_i env = {n, y, y_s0, y_value, y_value_rf, y_rf};
+            const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 32767) / 32768) * 3 + 1);
+            const int status =
+                ts_parallel(ts_argmax_int64_v3_0_y_i, &env, 0, m, grain, call->threads);
+            if (status != TS_OK) {
+                ts_workspace_release(y_rf);
+                ts_workspace_release(y_value_rf);
+                ts_workspace_release(y_value);
+                return status;
+            }
+        }
+        ts_workspace_release(y_rf);
+        ts_workspace_release(y_value_rf);
+        ts_workspace_release(y_value);
+    }
+    return TS_OK;
+}
+
+static bool ts_argmax_int64_v3_0_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 65536);
+}
+
+struct ts_argmax_int64_v3_1_y_i {
     int64_t n;
     const int64_t *x;
     int64_t x_s0;
@@ -1230,9 +2042,9 @@ struct ts_argmax_int64_v3_0_y_i {
     int64_t *y_value;
 };
 
-static int ts_argmax_int64_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
+static int ts_argmax_int64_v3_1_y_i(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_argmax_int64_v3_0_y_i *const self = env;
+    const struct ts_argmax_int64_v3_1_y_i *const self = env;
     const int64_t n = self->n;
     const int64_t *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
@@ -1461,7 +2273,7 @@ static int ts_argmax_int64_v3_0_y_i(const void *env, int64_t lower, int64_t uppe
     return TS_OK;
 }
 
-static int ts_argmax_int64_v3_0(const ts_call *call)
+static int ts_argmax_int64_v3_1(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -1476,10 +2288,10 @@ static int ts_argmax_int64_v3_0(const ts_call *call)
             return TS_NO_MEMORY;
         }
         {
-            const struct ts_argmax_int64_v3_0_y_i env = {n, x, x_s0, y, y_s0, y_value};
+            const struct ts_argmax_int64_v3_1_y_i env = {n, x, x_s0, y, y_s0, y_value};
             const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 30 + 17);
             const int status =
-                ts_parallel(ts_argmax_int64_v3_0_y_i, &env, 0, m, grain, call->threads);
+                ts_parallel(ts_argmax_int64_v3_1_y_i, &env, 0, m, grain, call->threads);
             if (status != TS_OK) {
                 ts_workspace_release(y_value);
                 return status;
@@ -1490,13 +2302,13 @@ static int ts_argmax_int64_v3_0(const ts_call *call)
     return TS_OK;
 }
 
-static bool ts_argmax_int64_v3_0_when(const ts_call *call)
+static bool ts_argmax_int64_v3_1_when(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     return (m >= 0);
 }
 
-struct ts_argmax_int64_v3_1_y_columns_i0 {
+struct ts_argmax_int64_v3_2_y_columns_i0 {
     int64_t m;
     int64_t n;
     const int64_t *x;
@@ -1506,9 +2318,9 @@ struct ts_argmax_int64_v3_1_y_columns_i0 {
     int64_t *y_value;
 };
 
-static int ts_argmax_int64_v3_1_y_columns_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_argmax_int64_v3_2_y_columns_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_argmax_int64_v3_1_y_columns_i0 *const self = env;
+    const struct ts_argmax_int64_v3_2_y_columns_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const int64_t *const restrict x = self->x;
@@ -1675,7 +2487,7 @@ static int ts_argmax_int64_v3_1_y_columns_i0(const void *env, int64_t lower, int
     return TS_OK;
 }
 
-static int ts_argmax_int64_v3_1(const ts_call *call)
+static int ts_argmax_int64_v3_2(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -1691,14 +2503,14 @@ static int ts_argmax_int64_v3_1(const ts_call *call)
             return TS_NO_MEMORY;
         }
         {
-            const struct ts_argmax_int64_v3_1_y_columns_i0 env = {m, n, x, x_s1, y, ahead, y_value};
+            const struct ts_argmax_int64_v3_2_y_columns_i0 env = {m, n, x, x_s1, y, ahead, y_value};
             const int64_t grain = 1
                 + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 15
                 + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 4)) * (1 + (ts_min_i64_s(8, n)) * 10
                 + 9) + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1
                 + (ts_min_i64_s(8, n)) * 10 + 9)));
             const int status =
-                ts_parallel(ts_argmax_int64_v3_1_y_columns_i0, &env, 0, (m + 1023) / 1024, grain,
+                ts_parallel(ts_argmax_int64_v3_2_y_columns_i0, &env, 0, (m + 1023) / 1024, grain,
                     call->threads);
             if (status != TS_OK) {
                 ts_workspace_release(y_value);
@@ -1710,13 +2522,398 @@ static int ts_argmax_int64_v3_1(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_argmax_int64_v3[2];
-const ts_variant ts_argmax_int64_v3[2] = {
+extern const ts_variant ts_argmax_int64_v3[3];
+const ts_variant ts_argmax_int64_v3[3] = {
     {ts_argmax_int64_v3_0, ts_argmax_int64_v3_0_when, UINT64_C(2), "0"},
-    {ts_argmax_int64_v3_1, NULL, UINT64_C(5), "1"},
+    {ts_argmax_int64_v3_1, ts_argmax_int64_v3_1_when, UINT64_C(2), "1"},
+    {ts_argmax_int64_v3_2, NULL, UINT64_C(5), "2"},
 };
 
+struct ts_argmax_uint64_v3_0_y_pieces_rows {
+    int64_t m;
+    int64_t n;
+    const uint64_t *x;
+    int64_t x_s0;
+    uint64_t *y_value_rf;
+    int64_t *y_rf;
+};
+
+static int ts_argmax_uint64_v3_0_y_pieces_rows(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_argmax_uint64_v3_0_y_pieces_rows *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const uint64_t *const restrict x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    uint64_t *const restrict y_value_rf = self->y_value_rf;
+    int64_t *const restrict y_rf = self->y_rf;
+    for (int64_t y_pieces_rows = lower; y_pieces_rows < upper; ++y_pieces_rows) {
+        if (y_pieces_rows < (m) * ((n + 32767) / 32768)) {
+            const int64_t y_pieces_row = (y_pieces_rows) / (((n + 32767) / 32768));
+            const int64_t y_j0 = (y_pieces_rows) % ((n + 32767) / 32768);
+            {
+                ts_u64 y_value_rf_rf[4] = {{0}};
+                ts_i64 y_rf_rf[4] = {{0}};
+                y_value_rf_rf[0] = ts_set_u64((uint64_t)0);
+                y_rf_rf[0] = ts_set_i64((int64_t)INT64_MAX);
+                y_value_rf_rf[1] = ts_set_u64((uint64_t)0);
+                y_rf_rf[1] = ts_set_i64((int64_t)INT64_MAX);
+                y_value_rf_rf[2] = ts_set_u64((uint64_t)0);
+                y_rf_rf[2] = ts_set_i64((int64_t)INT64_MAX);
+                y_value_rf_rf[3] = ts_set_u64((uint64_t)0);
+                y_rf_rf[3] = ts_set_i64((int64_t)INT64_MAX);
+                for (int64_t y_j1_0 = 0,
+                    y_j1_0_end = ts_min_i64_s(2048,
+                    n / 16 - (y_j0 * 2048)); y_j1_0 < y_j1_0_end; ++y_j1_0) {
+                    {
+                        const ts_u64 value0 =
+                            ts_load_u64(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 16]);
+                        const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768 + y_j1_0 * 16),
+                            ts_iota_i64());
+                        const ts_u64 best0 = y_value_rf_rf[0];
+                        const ts_i64 best_at0 = y_rf_rf[0];
+                        const ts_m64 wins0 =
+                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
+                            ts_eq_u64(best0, best0)),
+                            ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                        y_value_rf_rf[0] = ts_select_u64(wins0, value0, best0);
+                        y_rf_rf[0] = ts_select_i64(wins0, at0, best_at0);
+                    }
+                    {
+                        const ts_u64 value0 =
+                            ts_load_u64(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 16 + 4]);
+                        const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768 + y_j1_0 * 16 + 4),
+                            ts_iota_i64());
+                        const ts_u64 best0 = y_value_rf_rf[1];
+                        const ts_i64 best_at0 = y_rf_rf[1];
+                        const ts_m64 wins0 =
+                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
+                            ts_eq_u64(best0, best0)),
+                            ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                        y_value_rf_rf[1] = ts_select_u64(wins0, value0, best0);
+                        y_rf_rf[1] = ts_select_i64(wins0, at0, best_at0);
+                    }
+                    {
+                        const ts_u64 value0 =
+                            ts_load_u64(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 16 + 8]);
+                        const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768 + y_j1_0 * 16 + 8),
+                            ts_iota_i64());
+                        const ts_u64 best0 = y_value_rf_rf[2];
+                        const ts_i64 best_at0 = y_rf_rf[2];
+                        const ts_m64 wins0 =
+                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
+                            ts_eq_u64(best0, best0)),
+                            ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                        y_value_rf_rf[2] = ts_select_u64(wins0, value0, best0);
+                        y_rf_rf[2] = ts_select_i64(wins0, at0, best_at0);
+                    }
+                    {
+                        const ts_u64 value0 =
+                            ts_load_u64(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 16 + 12]);
+                        const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768 + y_j1_0 * 16 + 12),
+                            ts_iota_i64());
+                        const ts_u64 best0 = y_value_rf_rf[3];
+                        const ts_i64 best_at0 = y_rf_rf[3];
+                        const ts_m64 wins0 =
+                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
+                            ts_eq_u64(best0, best0)),
+                            ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                        y_value_rf_rf[3] = ts_select_u64(wins0, value0, best0);
+                        y_rf_rf[3] = ts_select_i64(wins0, at0, best_at0);
+                    }
+                }
+                for (int64_t y_j1_0 = ts_min_i64_s(2048, n / 16 - (y_j0 * 2048)),
+                    y_j1_0_end = ts_min_i64_s(2048,
+                    (n + 15) / 16 - (y_j0 * 2048)); y_j1_0 < y_j1_0_end; ++y_j1_0) {
+                    {
+                        const int64_t active = ts_min_i64_s(n - (y_j0 * 32768) - (y_j1_0 * 16), 4);
+                        if (active > 0) {
+                            {
+                                const ts_u64 value0 =
+                                    ts_load_first_u64(&x[x_s0 * y_pieces_row + y_j0 * 32768
+                                    + y_j1_0 * 16], active);
+                                const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768
+                                    + y_j1_0 * 16), ts_iota_i64());
+                                const ts_u64 best0 = y_value_rf_rf[0];
+                                const ts_i64 best_at0 = y_rf_rf[0];
+                                const ts_m64 wins0 =
+                                    ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
+                                    ts_eq_u64(best0, best0)),
+                                    ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                                y_value_rf_rf[0] = ts_select_u64(ts_first_m64(active),
+                                    ts_select_u64(wins0, value0, best0), y_value_rf_rf[0]);
+                                y_rf_rf[0] = ts_select_i64(ts_first_m64(active),
+                                    ts_select_i64(wins0, at0, best_at0), y_rf_rf[0]);
+                            }
+                        }
+                    }
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(n - (y_j0 * 32768) - (y_j1_0 * 16) - 4, 0),
+                            4);
+                        if (active > 0) {
+                            {
+                                const ts_u64 value0 =
+                                    ts_load_first_u64(&x[x_s0 * y_pieces_row + y_j0 * 32768
+                                    + y_j1_0 * 16 + 4], active);
+                                const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768
+                                    + y_j1_0 * 16 + 4), ts_iota_i64());
+                                const ts_u64 best0 = y_value_rf_rf[1];
+                                const ts_i64 best_at0 = y_rf_rf[1];
+                                const ts_m64 wins0 =
+                                    ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
+                                    ts_eq_u64(best0, best0)),
+                                    ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                                y_value_rf_rf[1] = ts_select_u64(ts_first_m64(active),
+                                    ts_select_u64(wins0, value0, best0), y_value_rf_rf[1]);
+                                y_rf_rf[1] = ts_select_i64(ts_first_m64(active),
+                                    ts_select_i64(wins0, at0, best_at0), y_rf_rf[1]);
+                            }
+                        }
+                    }
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(n - (y_j0 * 32768) - (y_j1_0 * 16) - 8, 0),
+                            4);
+                        if (active > 0) {
+                            {
+                                const ts_u64 value0 =
+                                    ts_load_first_u64(&x[x_s0 * y_pieces_row + y_j0 * 32768
+                                    + y_j1_0 * 16 + 8], active);
+                                const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768
+                                    + y_j1_0 * 16 + 8), ts_iota_i64());
+                                const ts_u64 best0 = y_value_rf_rf[2];
+                                const ts_i64 best_at0 = y_rf_rf[2];
+                                const ts_m64 wins0 =
+                                    ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
+                                    ts_eq_u64(best0, best0)),
+                                    ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                                y_value_rf_rf[2] = ts_select_u64(ts_first_m64(active),
+                                    ts_select_u64(wins0, value0, best0), y_value_rf_rf[2]);
+                                y_rf_rf[2] = ts_select_i64(ts_first_m64(active),
+                                    ts_select_i64(wins0, at0, best_at0), y_rf_rf[2]);
+                            }
+                        }
+                    }
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(n - (y_j0 * 32768) - (y_j1_0 * 16) - 12, 0),
+                            4);
+                        if (active > 0) {
+                            {
+                                const ts_u64 value0 =
+                                    ts_load_first_u64(&x[x_s0 * y_pieces_row + y_j0 * 32768
+                                    + y_j1_0 * 16 + 12], active);
+                                const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768
+                                    + y_j1_0 * 16 + 12), ts_iota_i64());
+                                const ts_u64 best0 = y_value_rf_rf[3];
+                                const ts_i64 best_at0 = y_rf_rf[3];
+                                const ts_m64 wins0 =
+                                    ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
+                                    ts_eq_u64(best0, best0)),
+                                    ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                                y_value_rf_rf[3] = ts_select_u64(ts_first_m64(active),
+                                    ts_select_u64(wins0, value0, best0), y_value_rf_rf[3]);
+                                y_rf_rf[3] = ts_select_i64(ts_first_m64(active),
+                                    ts_select_i64(wins0, at0, best_at0), y_rf_rf[3]);
+                            }
+                        }
+                    }
+                }
+                y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = (uint64_t)0;
+                y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = (int64_t)INT64_MAX;
+                {
+                    const ts_u64 held0 = y_value_rf_rf[0];
+                    const ts_i64 ats0 = y_rf_rf[0];
+                    const uint64_t top = ts_reduce_max_u64(held0);
+                    const int64_t first =
+                        ts_reduce_min_i64(ts_select_i64(ts_eq_u64(held0, ts_set_u64(top)), ats0,
+                        ts_set_i64((int64_t)INT64_MAX)));
+                    {
+                        const uint64_t value = top, best =
+                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                        const int64_t at = first, best_at =
+                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                        if ((!(value <= best) && best == best)
+                            || ((value == best || (value != value && best != best))
+                            && at < best_at)) {
+                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = value;
+                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = at;
+                        }
+                    }
+                }
+                {
+                    const ts_u64 held0 = y_value_rf_rf[1];
+                    const ts_i64 ats0 = y_rf_rf[1];
+                    const uint64_t top = ts_reduce_max_u64(held0);
+                    const int64_t first =
+                        ts_reduce_min_i64(ts_select_i64(ts_eq_u64(held0, ts_set_u64(top)), ats0,
+                        ts_set_i64((int64_t)INT64_MAX)));
+                    {
+                        const uint64_t value = top, best =
+                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                        const int64_t at = first, best_at =
+                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                        if ((!(value <= best) && best == best)
+                            || ((value == best || (value != value && best != best))
+                            && at < best_at)) {
+                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = value;
+                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = at;
+                        }
+                    }
+                }
+                {
+                    const ts_u64 held0 = y_value_rf_rf[2];
+                    const ts_i64 ats0 = y_rf_rf[2];
+                    const uint64_t top = ts_reduce_max_u64(held0);
+                    const int64_t first =
+                        ts_reduce_min_i64(ts_select_i64(ts_eq_u64(held0, ts_set_u64(top)), ats0,
+                        ts_set_i64((int64_t)INT64_MAX)));
+                    {
+                        const uint64_t value = top, best =
+                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                        const int64_t at = first, best_at =
+                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                        if ((!(value <= best) && best == best)
+                            || ((value == best || (value != value && best != best))
+                            && at < best_at)) {
+                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = value;
+                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = at;
+                        }
+                    }
+                }
+                {
+                    const ts_u64 held0 = y_value_rf_rf[3];
+                    const ts_i64 ats0 = y_rf_rf[3];
+                    const uint64_t top = ts_reduce_max_u64(held0);
+                    const int64_t first =
+                        ts_reduce_min_i64(ts_select_i64(ts_eq_u64(held0, ts_set_u64(top)), ats0,
+                        ts_set_i64((int64_t)INT64_MAX)));
+                    {
+                        const uint64_t value = top, best =
+                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                        const int64_t at = first, best_at =
+                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                        if ((!(value <= best) && best == best)
+                            || ((value == best || (value != value && best != best))
+                            && at < best_at)) {
+                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = value;
+                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = at;
+                        }
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
 struct ts_argmax_uint64_v3_0_y_i {
+    int64_t n;
+    int64_t *y;
+    int64_t y_s0;
+    uint64_t *y_value;
+    uint64_t *y_value_rf;
+    int64_t *y_rf;
+};
+
+static int ts_argmax_uint64_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_argmax_uint64_v3_0_y_i *const self = env;
+    const int64_t n = self->n;
+    int64_t *const restrict y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    uint64_t *const restrict y_value = self->y_value;
+    uint64_t *const restrict y_value_rf = self->y_value_rf;
+    int64_t *const restrict y_rf = self->y_rf;
+    for (int64_t y_i = lower; y_i < upper; ++y_i) {
+        y_value[y_i] = (uint64_t)0;
+        y[y_s0 * y_i] = (int64_t)INT64_MAX;
+        for (int64_t y_piece = 0,
+            y_piece_end = (n + 32767) / 32768; y_piece < y_piece_end; ++y_piece) {
+            {
+                const uint64_t value = y_value_rf[((n + 32767) / 32768) * y_i + y_piece], best =
+                    y_value[y_i];
+                const int64_t at = y_rf[((n + 32767) / 32768) * y_i + y_piece], best_at =
+                    y[y_s0 * y_i];
+                if ((!(value <= best) && best == best)
+                    || ((value == best || (value != value && best != best)) && at < best_at)) {
+                    y_value[y_i] = value;
+                    y[y_s0 * y_i] = at;
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_argmax_uint64_v3_0(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const uint64_t *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    int64_t *const restrict y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    {
+        uint64_t *const restrict y_value =
+            ts_workspace_acquire(ts_bytes(m, sizeof(uint64_t)));
+        if (!y_value) {
+            return TS_NO_MEMORY;
+        }
+        uint64_t *const restrict y_value_rf =
+            ts_workspace_acquire(ts_bytes(m, ts_bytes((n + 32767) / 32768, sizeof(uint64_t))));
+        if (!y_value_rf) {
+            ts_workspace_release(y_value);
+            return TS_NO_MEMORY;
+        }
+        int64_t *const restrict y_rf =
+            ts_workspace_acquire(ts_bytes(m, ts_bytes((n + 32767) / 32768, sizeof(int64_t))));
+        if (!y_rf) {
+            ts_workspace_release(y_value_rf);
+            ts_workspace_release(y_value);
+            return TS_NO_MEMORY;
+        }
+        {
+            const struct ts_argmax_uint64_v3_0_y_pieces_rows env =
+                {m, n, x, x_s0, y_value_rf, y_rf};
+            const int64_t grain = 1;
+            const int status =
+                ts_parallel(ts_argmax_uint64_v3_0_y_pieces_rows, &env, 0, m * ((n + 32767) / 32768),
+                    grain, call->threads);
+            if (status != TS_OK) {
+                ts_workspace_release(y_rf);
+                ts_workspace_release(y_value_rf);
+                ts_workspace_release(y_value);
+                return status;
+            }
+        }
+        {
+            const struct ts_argmax_uint64_v3_0_y_i env = {n, y, y_s0, y_value, y_value_rf, y_rf};
+            const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 32767) / 32768) * 3 + 1);
+            const int status =
+                ts_parallel(ts_argmax_uint64_v3_0_y_i, &env, 0, m, grain, call->threads);
+            if (status != TS_OK) {
+                ts_workspace_release(y_rf);
+                ts_workspace_release(y_value_rf);
+                ts_workspace_release(y_value);
+                return status;
+            }
+        }
+        ts_workspace_release(y_rf);
+        ts_workspace_release(y_value_rf);
+        ts_workspace_release(y_value);
+    }
+    return TS_OK;
+}
+
+static bool ts_argmax_uint64_v3_0_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 65536);
+}
+
+struct ts_argmax_uint64_v3_1_y_i {
     int64_t n;
     const uint64_t *x;
     int64_t x_s0;
@@ -1725,9 +2922,9 @@ struct ts_argmax_uint64_v3_0_y_i {
     uint64_t *y_value;
 };
 
-static int ts_argmax_uint64_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
+static int ts_argmax_uint64_v3_1_y_i(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_argmax_uint64_v3_0_y_i *const self = env;
+    const struct ts_argmax_uint64_v3_1_y_i *const self = env;
     const int64_t n = self->n;
     const uint64_t *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
@@ -1956,7 +3153,7 @@ static int ts_argmax_uint64_v3_0_y_i(const void *env, int64_t lower, int64_t upp
     return TS_OK;
 }
 
-static int ts_argmax_uint64_v3_0(const ts_call *call)
+static int ts_argmax_uint64_v3_1(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -1971,10 +3168,10 @@ static int ts_argmax_uint64_v3_0(const ts_call *call)
             return TS_NO_MEMORY;
         }
         {
-            const struct ts_argmax_uint64_v3_0_y_i env = {n, x, x_s0, y, y_s0, y_value};
+            const struct ts_argmax_uint64_v3_1_y_i env = {n, x, x_s0, y, y_s0, y_value};
             const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 30 + 17);
             const int status =
-                ts_parallel(ts_argmax_uint64_v3_0_y_i, &env, 0, m, grain, call->threads);
+                ts_parallel(ts_argmax_uint64_v3_1_y_i, &env, 0, m, grain, call->threads);
             if (status != TS_OK) {
                 ts_workspace_release(y_value);
                 return status;
@@ -1985,13 +3182,13 @@ static int ts_argmax_uint64_v3_0(const ts_call *call)
     return TS_OK;
 }
 
-static bool ts_argmax_uint64_v3_0_when(const ts_call *call)
+static bool ts_argmax_uint64_v3_1_when(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     return (m >= 0);
 }
 
-struct ts_argmax_uint64_v3_1_y_columns_i0 {
+struct ts_argmax_uint64_v3_2_y_columns_i0 {
     int64_t m;
     int64_t n;
     const uint64_t *x;
@@ -2001,9 +3198,9 @@ struct ts_argmax_uint64_v3_1_y_columns_i0 {
     uint64_t *y_value;
 };
 
-static int ts_argmax_uint64_v3_1_y_columns_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_argmax_uint64_v3_2_y_columns_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_argmax_uint64_v3_1_y_columns_i0 *const self = env;
+    const struct ts_argmax_uint64_v3_2_y_columns_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const uint64_t *const restrict x = self->x;
@@ -2170,7 +3367,7 @@ static int ts_argmax_uint64_v3_1_y_columns_i0(const void *env, int64_t lower, in
     return TS_OK;
 }
 
-static int ts_argmax_uint64_v3_1(const ts_call *call)
+static int ts_argmax_uint64_v3_2(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -2186,7 +3383,7 @@ static int ts_argmax_uint64_v3_1(const ts_call *call)
             return TS_NO_MEMORY;
         }
         {
-            const struct ts_argmax_uint64_v3_1_y_columns_i0 env =
+            const struct ts_argmax_uint64_v3_2_y_columns_i0 env =
                 {m, n, x, x_s1, y, ahead, y_value};
             const int64_t grain = 1
                 + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 15
@@ -2194,7 +3391,7 @@ static int ts_argmax_uint64_v3_1(const ts_call *call)
                 + 9) + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1
                 + (ts_min_i64_s(8, n)) * 10 + 9)));
             const int status =
-                ts_parallel(ts_argmax_uint64_v3_1_y_columns_i0, &env, 0, (m + 1023) / 1024, grain,
+                ts_parallel(ts_argmax_uint64_v3_2_y_columns_i0, &env, 0, (m + 1023) / 1024, grain,
                     call->threads);
             if (status != TS_OK) {
                 ts_workspace_release(y_value);
@@ -2206,8 +3403,9 @@ static int ts_argmax_uint64_v3_1(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_argmax_uint64_v3[2];
-const ts_variant ts_argmax_uint64_v3[2] = {
+extern const ts_variant ts_argmax_uint64_v3[3];
+const ts_variant ts_argmax_uint64_v3[3] = {
     {ts_argmax_uint64_v3_0, ts_argmax_uint64_v3_0_when, UINT64_C(2), "0"},
-    {ts_argmax_uint64_v3_1, NULL, UINT64_C(5), "1"},
+    {ts_argmax_uint64_v3_1, ts_argmax_uint64_v3_1_when, UINT64_C(2), "1"},
+    {ts_argmax_uint64_v3_2, NULL, UINT64_C(5), "2"},
 };

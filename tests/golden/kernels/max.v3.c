@@ -394,7 +394,192 @@ static bool ts_max_float32_v3_1_when(const ts_call *call)
     return ((n <= 192) && (m >= 8));
 }
 
+struct ts_max_float32_v3_2_y_max_pieces_rows {
+    int64_t m;
+    int64_t n;
+    const float *x;
+    int64_t x_s0;
+    float *y_max_pieces;
+};
+
+static int ts_max_float32_v3_2_y_max_pieces_rows(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_max_float32_v3_2_y_max_pieces_rows *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const float *const restrict x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    float *const restrict y_max_pieces = self->y_max_pieces;
+    for (int64_t y_max_pieces_rows = lower; y_max_pieces_rows < upper; ++y_max_pieces_rows) {
+        if (y_max_pieces_rows < (m) * ((n + 32767) / 32768)) {
+            const int64_t y_max_i = (y_max_pieces_rows) / (((n + 32767) / 32768));
+            const int64_t y_max_j0 = (y_max_pieces_rows) % ((n + 32767) / 32768);
+            {
+                ts_f32 y_max_pieces_rf[4] = {{0}};
+                y_max_pieces_rf[0] = ts_set_f32((-__builtin_inff()));
+                y_max_pieces_rf[1] = ts_set_f32((-__builtin_inff()));
+                y_max_pieces_rf[2] = ts_set_f32((-__builtin_inff()));
+                y_max_pieces_rf[3] = ts_set_f32((-__builtin_inff()));
+                for (int64_t y_max_j1_0 = 0,
+                    y_max_j1_0_end = ts_min_i64_s(1024,
+                    n / 32 - (y_max_j0 * 1024)); y_max_j1_0 < y_max_j1_0_end; ++y_max_j1_0) {
+                    y_max_pieces_rf[0] =
+                        ts_max_f32(y_max_pieces_rf[0],
+                        ts_load_f32(&x[x_s0 * y_max_i + y_max_j0 * 32768 + y_max_j1_0 * 32]));
+                    y_max_pieces_rf[1] =
+                        ts_max_f32(y_max_pieces_rf[1],
+                        ts_load_f32(&x[x_s0 * y_max_i + y_max_j0 * 32768 + y_max_j1_0 * 32 + 8]));
+                    y_max_pieces_rf[2] =
+                        ts_max_f32(y_max_pieces_rf[2],
+                        ts_load_f32(&x[x_s0 * y_max_i + y_max_j0 * 32768 + y_max_j1_0 * 32 + 16]));
+                    y_max_pieces_rf[3] =
+                        ts_max_f32(y_max_pieces_rf[3],
+                        ts_load_f32(&x[x_s0 * y_max_i + y_max_j0 * 32768 + y_max_j1_0 * 32 + 24]));
+                }
+                for (int64_t y_max_j1_0 = ts_min_i64_s(1024, n / 32 - (y_max_j0 * 1024)),
+                    y_max_j1_0_end = ts_min_i64_s(1024,
+                    (n + 31) / 32 - (y_max_j0 * 1024)); y_max_j1_0 < y_max_j1_0_end; ++y_max_j1_0) {
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(n - (y_max_j0 * 32768) - (y_max_j1_0 * 32), 8);
+                        if (active > 0) {
+                            y_max_pieces_rf[0] =
+                                ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(y_max_pieces_rf[0],
+                                ts_load_first_f32(&x[x_s0 * y_max_i + y_max_j0 * 32768
+                                + y_max_j1_0 * 32], active)), y_max_pieces_rf[0]);
+                        }
+                    }
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(n - (y_max_j0 * 32768) - (y_max_j1_0 * 32) - 8, 0), 8);
+                        if (active > 0) {
+                            y_max_pieces_rf[1] =
+                                ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(y_max_pieces_rf[1],
+                                ts_load_first_f32(&x[x_s0 * y_max_i + y_max_j0 * 32768
+                                + y_max_j1_0 * 32 + 8], active)), y_max_pieces_rf[1]);
+                        }
+                    }
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(n - (y_max_j0 * 32768) - (y_max_j1_0 * 32) - 16, 0), 8);
+                        if (active > 0) {
+                            y_max_pieces_rf[2] =
+                                ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(y_max_pieces_rf[2],
+                                ts_load_first_f32(&x[x_s0 * y_max_i + y_max_j0 * 32768
+                                + y_max_j1_0 * 32 + 16], active)), y_max_pieces_rf[2]);
+                        }
+                    }
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(n - (y_max_j0 * 32768) - (y_max_j1_0 * 32) - 24, 0), 8);
+                        if (active > 0) {
+                            y_max_pieces_rf[3] =
+                                ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(y_max_pieces_rf[3],
+                                ts_load_first_f32(&x[x_s0 * y_max_i + y_max_j0 * 32768
+                                + y_max_j1_0 * 32 + 24], active)), y_max_pieces_rf[3]);
+                        }
+                    }
+                }
+                y_max_pieces[((n + 32767) / 32768) * y_max_i + y_max_j0] = (-__builtin_inff());
+                y_max_pieces[((n + 32767) / 32768) * y_max_i + y_max_j0] =
+                    ts_max_f32_s(y_max_pieces[((n + 32767) / 32768) * y_max_i + y_max_j0],
+                    ts_reduce_max_f32(y_max_pieces_rf[0]));
+                y_max_pieces[((n + 32767) / 32768) * y_max_i + y_max_j0] =
+                    ts_max_f32_s(y_max_pieces[((n + 32767) / 32768) * y_max_i + y_max_j0],
+                    ts_reduce_max_f32(y_max_pieces_rf[1]));
+                y_max_pieces[((n + 32767) / 32768) * y_max_i + y_max_j0] =
+                    ts_max_f32_s(y_max_pieces[((n + 32767) / 32768) * y_max_i + y_max_j0],
+                    ts_reduce_max_f32(y_max_pieces_rf[2]));
+                y_max_pieces[((n + 32767) / 32768) * y_max_i + y_max_j0] =
+                    ts_max_f32_s(y_max_pieces[((n + 32767) / 32768) * y_max_i + y_max_j0],
+                    ts_reduce_max_f32(y_max_pieces_rf[3]));
+            }
+        }
+    }
+    return TS_OK;
+}
+
 struct ts_max_float32_v3_2_y_i {
+    int64_t n;
+    float *y;
+    int64_t y_s0;
+    float *y_max_pieces;
+};
+
+static int ts_max_float32_v3_2_y_i(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_max_float32_v3_2_y_i *const self = env;
+    const int64_t n = self->n;
+    float *const restrict y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    float *const restrict y_max_pieces = self->y_max_pieces;
+    for (int64_t y_i = lower; y_i < upper; ++y_i) {
+        {
+            _Alignas(64) float y_max[1];
+            y_max[0] = (-__builtin_inff());
+            for (int64_t y_max_piece = 0,
+                y_max_piece_end = (n
+                + 32767) / 32768; y_max_piece < y_max_piece_end; ++y_max_piece) {
+                y_max[0] = ts_max_f32_s(y_max[0],
+                    y_max_pieces[((n + 32767) / 32768) * y_i + y_max_piece]);
+            }
+            y[y_s0 * y_i] = y_max[0];
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_max_float32_v3_2(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const float *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    float *const restrict y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    {
+        float *const restrict y_max_pieces =
+            ts_workspace_acquire(ts_bytes(m, ts_bytes((n + 32767) / 32768, sizeof(float))));
+        if (!y_max_pieces) {
+            return TS_NO_MEMORY;
+        }
+        {
+            const struct ts_max_float32_v3_2_y_max_pieces_rows env = {m, n, x, x_s0, y_max_pieces};
+            const int64_t grain = 1;
+            const int status =
+                ts_parallel(ts_max_float32_v3_2_y_max_pieces_rows, &env, 0,
+                    m * ((n + 32767) / 32768), grain, call->threads);
+            if (status != TS_OK) {
+                ts_workspace_release(y_max_pieces);
+                return status;
+            }
+        }
+        {
+            const struct ts_max_float32_v3_2_y_i env = {n, y, y_s0, y_max_pieces};
+            const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 32767) / 32768) * 2 + 3);
+            const int status =
+                ts_parallel(ts_max_float32_v3_2_y_i, &env, 0, m, grain, call->threads);
+            if (status != TS_OK) {
+                ts_workspace_release(y_max_pieces);
+                return status;
+            }
+        }
+        ts_workspace_release(y_max_pieces);
+    }
+    return TS_OK;
+}
+
+static bool ts_max_float32_v3_2_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 65536);
+}
+
+struct ts_max_float32_v3_3_y_i {
     int64_t n;
     const float *x;
     int64_t x_s0;
@@ -402,9 +587,9 @@ struct ts_max_float32_v3_2_y_i {
     int64_t y_s0;
 };
 
-static int ts_max_float32_v3_2_y_i(const void *env, int64_t lower, int64_t upper)
+static int ts_max_float32_v3_3_y_i(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_max_float32_v3_2_y_i *const self = env;
+    const struct ts_max_float32_v3_3_y_i *const self = env;
     const int64_t n = self->n;
     const float *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
@@ -480,7 +665,7 @@ static int ts_max_float32_v3_2_y_i(const void *env, int64_t lower, int64_t upper
     return TS_OK;
 }
 
-static int ts_max_float32_v3_2(const ts_call *call)
+static int ts_max_float32_v3_3(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -489,10 +674,10 @@ static int ts_max_float32_v3_2(const ts_call *call)
     float *const restrict y = call->data[1];
     const int64_t y_s0 = call->strides[2];
     {
-        const struct ts_max_float32_v3_2_y_i env = {n, x, x_s0, y, y_s0};
+        const struct ts_max_float32_v3_3_y_i env = {n, x, x_s0, y, y_s0};
         const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 19 + 15);
         const int status =
-            ts_parallel(ts_max_float32_v3_2_y_i, &env, 0, m, grain, call->threads);
+            ts_parallel(ts_max_float32_v3_3_y_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -500,13 +685,13 @@ static int ts_max_float32_v3_2(const ts_call *call)
     return TS_OK;
 }
 
-static bool ts_max_float32_v3_2_when(const ts_call *call)
+static bool ts_max_float32_v3_3_when(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     return (m >= 0);
 }
 
-struct ts_max_float32_v3_3_y_i0 {
+struct ts_max_float32_v3_4_y_i0 {
     int64_t m;
     int64_t n;
     const float *x;
@@ -515,9 +700,9 @@ struct ts_max_float32_v3_3_y_i0 {
     int64_t ahead;
 };
 
-static int ts_max_float32_v3_3_y_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_max_float32_v3_4_y_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_max_float32_v3_3_y_i0 *const self = env;
+    const struct ts_max_float32_v3_4_y_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const float *const restrict x = self->x;
@@ -621,7 +806,7 @@ static int ts_max_float32_v3_3_y_i0(const void *env, int64_t lower, int64_t uppe
     return TS_OK;
 }
 
-static int ts_max_float32_v3_3(const ts_call *call)
+static int ts_max_float32_v3_4(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -631,14 +816,14 @@ static int ts_max_float32_v3_3(const ts_call *call)
     const double moved = 4.0 * (double)(m) * (double)(n) + 4.0 * (double)(m);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_max_float32_v3_3_y_i0 env = {m, n, x, x_s1, y, ahead};
+        const struct ts_max_float32_v3_4_y_i0 env = {m, n, x, x_s1, y, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 7) / 8)) * 11
             + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 8)) * (1 + (ts_min_i64_s(8, n)) * 8 + 4)
             + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * (1
             + (ts_min_i64_s(8, n)) * 8 + 4)));
         const int status =
-            ts_parallel(ts_max_float32_v3_3_y_i0, &env, 0, (m + 2047) / 2048, grain, call->threads);
+            ts_parallel(ts_max_float32_v3_4_y_i0, &env, 0, (m + 2047) / 2048, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -646,15 +831,201 @@ static int ts_max_float32_v3_3(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_max_float32_v3[4];
-const ts_variant ts_max_float32_v3[4] = {
+extern const ts_variant ts_max_float32_v3[5];
+const ts_variant ts_max_float32_v3[5] = {
     {ts_max_float32_v3_0, ts_max_float32_v3_0_when, UINT64_C(4), "0"},
     {ts_max_float32_v3_1, ts_max_float32_v3_1_when, UINT64_C(6), "1"},
     {ts_max_float32_v3_2, ts_max_float32_v3_2_when, UINT64_C(2), "2"},
-    {ts_max_float32_v3_3, NULL, UINT64_C(5), "3"},
+    {ts_max_float32_v3_3, ts_max_float32_v3_3_when, UINT64_C(2), "3"},
+    {ts_max_float32_v3_4, NULL, UINT64_C(5), "4"},
 };
 
+struct ts_max_float64_v3_2_y_max_pieces_rows {
+    int64_t m;
+    int64_t n;
+    const double *x;
+    int64_t x_s0;
+    double *y_max_pieces;
+};
+
+static int ts_max_float64_v3_2_y_max_pieces_rows(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_max_float64_v3_2_y_max_pieces_rows *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const double *const restrict x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    double *const restrict y_max_pieces = self->y_max_pieces;
+    for (int64_t y_max_pieces_rows = lower; y_max_pieces_rows < upper; ++y_max_pieces_rows) {
+        if (y_max_pieces_rows < (m) * ((n + 32767) / 32768)) {
+            const int64_t y_max_i = (y_max_pieces_rows) / (((n + 32767) / 32768));
+            const int64_t y_max_j0 = (y_max_pieces_rows) % ((n + 32767) / 32768);
+            {
+                ts_f64 y_max_pieces_rf[4] = {{0}};
+                y_max_pieces_rf[0] = ts_set_f64((-__builtin_inf()));
+                y_max_pieces_rf[1] = ts_set_f64((-__builtin_inf()));
+                y_max_pieces_rf[2] = ts_set_f64((-__builtin_inf()));
+                y_max_pieces_rf[3] = ts_set_f64((-__builtin_inf()));
+                for (int64_t y_max_j1_0 = 0,
+                    y_max_j1_0_end = ts_min_i64_s(2048,
+                    n / 16 - (y_max_j0 * 2048)); y_max_j1_0 < y_max_j1_0_end; ++y_max_j1_0) {
+                    y_max_pieces_rf[0] =
+                        ts_max_f64(y_max_pieces_rf[0],
+                        ts_load_f64(&x[x_s0 * y_max_i + y_max_j0 * 32768 + y_max_j1_0 * 16]));
+                    y_max_pieces_rf[1] =
+                        ts_max_f64(y_max_pieces_rf[1],
+                        ts_load_f64(&x[x_s0 * y_max_i + y_max_j0 * 32768 + y_max_j1_0 * 16 + 4]));
+                    y_max_pieces_rf[2] =
+                        ts_max_f64(y_max_pieces_rf[2],
+                        ts_load_f64(&x[x_s0 * y_max_i + y_max_j0 * 32768 + y_max_j1_0 * 16 + 8]));
+                    y_max_pieces_rf[3] =
+                        ts_max_f64(y_max_pieces_rf[3],
+                        ts_load_f64(&x[x_s0 * y_max_i + y_max_j0 * 32768 + y_max_j1_0 * 16 + 12]));
+                }
+                for (int64_t y_max_j1_0 = ts_min_i64_s(2048, n / 16 - (y_max_j0 * 2048)),
+                    y_max_j1_0_end = ts_min_i64_s(2048,
+                    (n + 15) / 16 - (y_max_j0 * 2048)); y_max_j1_0 < y_max_j1_0_end; ++y_max_j1_0) {
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(n - (y_max_j0 * 32768) - (y_max_j1_0 * 16), 4);
+                        if (active > 0) {
+                            y_max_pieces_rf[0] =
+                                ts_select_f64(ts_first_m64(active),
+                                ts_max_f64(y_max_pieces_rf[0],
+                                ts_load_first_f64(&x[x_s0 * y_max_i + y_max_j0 * 32768
+                                + y_max_j1_0 * 16], active)), y_max_pieces_rf[0]);
+                        }
+                    }
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(n - (y_max_j0 * 32768) - (y_max_j1_0 * 16) - 4, 0), 4);
+                        if (active > 0) {
+                            y_max_pieces_rf[1] =
+                                ts_select_f64(ts_first_m64(active),
+                                ts_max_f64(y_max_pieces_rf[1],
+                                ts_load_first_f64(&x[x_s0 * y_max_i + y_max_j0 * 32768
+                                + y_max_j1_0 * 16 + 4], active)), y_max_pieces_rf[1]);
+                        }
+                    }
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(n - (y_max_j0 * 32768) - (y_max_j1_0 * 16) - 8, 0), 4);
+                        if (active > 0) {
+                            y_max_pieces_rf[2] =
+                                ts_select_f64(ts_first_m64(active),
+                                ts_max_f64(y_max_pieces_rf[2],
+                                ts_load_first_f64(&x[x_s0 * y_max_i + y_max_j0 * 32768
+                                + y_max_j1_0 * 16 + 8], active)), y_max_pieces_rf[2]);
+                        }
+                    }
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(n - (y_max_j0 * 32768) - (y_max_j1_0 * 16) - 12, 0), 4);
+                        if (active > 0) {
+                            y_max_pieces_rf[3] =
+                                ts_select_f64(ts_first_m64(active),
+                                ts_max_f64(y_max_pieces_rf[3],
+                                ts_load_first_f64(&x[x_s0 * y_max_i + y_max_j0 * 32768
+                                + y_max_j1_0 * 16 + 12], active)), y_max_pieces_rf[3]);
+                        }
+                    }
+                }
+                y_max_pieces[((n + 32767) / 32768) * y_max_i + y_max_j0] = (-__builtin_inf());
+                y_max_pieces[((n + 32767) / 32768) * y_max_i + y_max_j0] =
+                    ts_max_f64_s(y_max_pieces[((n + 32767) / 32768) * y_max_i + y_max_j0],
+                    ts_reduce_max_f64(y_max_pieces_rf[0]));
+                y_max_pieces[((n + 32767) / 32768) * y_max_i + y_max_j0] =
+                    ts_max_f64_s(y_max_pieces[((n + 32767) / 32768) * y_max_i + y_max_j0],
+                    ts_reduce_max_f64(y_max_pieces_rf[1]));
+                y_max_pieces[((n + 32767) / 32768) * y_max_i + y_max_j0] =
+                    ts_max_f64_s(y_max_pieces[((n + 32767) / 32768) * y_max_i + y_max_j0],
+                    ts_reduce_max_f64(y_max_pieces_rf[2]));
+                y_max_pieces[((n + 32767) / 32768) * y_max_i + y_max_j0] =
+                    ts_max_f64_s(y_max_pieces[((n + 32767) / 32768) * y_max_i + y_max_j0],
+                    ts_reduce_max_f64(y_max_pieces_rf[3]));
+            }
+        }
+    }
+    return TS_OK;
+}
+
 struct ts_max_float64_v3_2_y_i {
+    int64_t n;
+    double *y;
+    int64_t y_s0;
+    double *y_max_pieces;
+};
+
+static int ts_max_float64_v3_2_y_i(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_max_float64_v3_2_y_i *const self = env;
+    const int64_t n = self->n;
+    double *const restrict y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    double *const restrict y_max_pieces = self->y_max_pieces;
+    for (int64_t y_i = lower; y_i < upper; ++y_i) {
+        {
+            _Alignas(64) double y_max[1];
+            y_max[0] = (-__builtin_inf());
+            for (int64_t y_max_piece = 0,
+                y_max_piece_end = (n
+                + 32767) / 32768; y_max_piece < y_max_piece_end; ++y_max_piece) {
+                y_max[0] = ts_max_f64_s(y_max[0],
+                    y_max_pieces[((n + 32767) / 32768) * y_i + y_max_piece]);
+            }
+            y[y_s0 * y_i] = y_max[0];
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_max_float64_v3_2(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const double *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    double *const restrict y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    {
+        double *const restrict y_max_pieces =
+            ts_workspace_acquire(ts_bytes(m, ts_bytes((n + 32767) / 32768, sizeof(double))));
+        if (!y_max_pieces) {
+            return TS_NO_MEMORY;
+        }
+        {
+            const struct ts_max_float64_v3_2_y_max_pieces_rows env = {m, n, x, x_s0, y_max_pieces};
+            const int64_t grain = 1;
+            const int status =
+                ts_parallel(ts_max_float64_v3_2_y_max_pieces_rows, &env, 0,
+                    m * ((n + 32767) / 32768), grain, call->threads);
+            if (status != TS_OK) {
+                ts_workspace_release(y_max_pieces);
+                return status;
+            }
+        }
+        {
+            const struct ts_max_float64_v3_2_y_i env = {n, y, y_s0, y_max_pieces};
+            const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 32767) / 32768) * 2 + 3);
+            const int status =
+                ts_parallel(ts_max_float64_v3_2_y_i, &env, 0, m, grain, call->threads);
+            if (status != TS_OK) {
+                ts_workspace_release(y_max_pieces);
+                return status;
+            }
+        }
+        ts_workspace_release(y_max_pieces);
+    }
+    return TS_OK;
+}
+
+static bool ts_max_float64_v3_2_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 65536);
+}
+
+struct ts_max_float64_v3_3_y_i {
     int64_t n;
     const double *x;
     int64_t x_s0;
@@ -662,9 +1033,9 @@ struct ts_max_float64_v3_2_y_i {
     int64_t y_s0;
 };
 
-static int ts_max_float64_v3_2_y_i(const void *env, int64_t lower, int64_t upper)
+static int ts_max_float64_v3_3_y_i(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_max_float64_v3_2_y_i *const self = env;
+    const struct ts_max_float64_v3_3_y_i *const self = env;
     const int64_t n = self->n;
     const double *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
@@ -740,7 +1111,7 @@ static int ts_max_float64_v3_2_y_i(const void *env, int64_t lower, int64_t upper
     return TS_OK;
 }
 
-static int ts_max_float64_v3_2(const ts_call *call)
+static int ts_max_float64_v3_3(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -749,10 +1120,10 @@ static int ts_max_float64_v3_2(const ts_call *call)
     double *const restrict y = call->data[1];
     const int64_t y_s0 = call->strides[2];
     {
-        const struct ts_max_float64_v3_2_y_i env = {n, x, x_s0, y, y_s0};
+        const struct ts_max_float64_v3_3_y_i env = {n, x, x_s0, y, y_s0};
         const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 19 + 15);
         const int status =
-            ts_parallel(ts_max_float64_v3_2_y_i, &env, 0, m, grain, call->threads);
+            ts_parallel(ts_max_float64_v3_3_y_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -760,13 +1131,13 @@ static int ts_max_float64_v3_2(const ts_call *call)
     return TS_OK;
 }
 
-static bool ts_max_float64_v3_2_when(const ts_call *call)
+static bool ts_max_float64_v3_3_when(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     return (m >= 0);
 }
 
-struct ts_max_float64_v3_3_y_i0 {
+struct ts_max_float64_v3_4_y_i0 {
     int64_t m;
     int64_t n;
     const double *x;
@@ -775,9 +1146,9 @@ struct ts_max_float64_v3_3_y_i0 {
     int64_t ahead;
 };
 
-static int ts_max_float64_v3_3_y_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_max_float64_v3_4_y_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_max_float64_v3_3_y_i0 *const self = env;
+    const struct ts_max_float64_v3_4_y_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const double *const restrict x = self->x;
@@ -881,7 +1252,7 @@ static int ts_max_float64_v3_3_y_i0(const void *env, int64_t lower, int64_t uppe
     return TS_OK;
 }
 
-static int ts_max_float64_v3_3(const ts_call *call)
+static int ts_max_float64_v3_4(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -891,14 +1262,14 @@ static int ts_max_float64_v3_3(const ts_call *call)
     const double moved = 8.0 * (double)(m) * (double)(n) + 8.0 * (double)(m);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_max_float64_v3_3_y_i0 env = {m, n, x, x_s1, y, ahead};
+        const struct ts_max_float64_v3_4_y_i0 env = {m, n, x, x_s1, y, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 11
             + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 4)) * (1 + (ts_min_i64_s(8, n)) * 8 + 4)
             + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1
             + (ts_min_i64_s(8, n)) * 8 + 4)));
         const int status =
-            ts_parallel(ts_max_float64_v3_3_y_i0, &env, 0, (m + 1023) / 1024, grain, call->threads);
+            ts_parallel(ts_max_float64_v3_4_y_i0, &env, 0, (m + 1023) / 1024, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -906,13 +1277,199 @@ static int ts_max_float64_v3_3(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_max_float64_v3[2];
-const ts_variant ts_max_float64_v3[2] = {
+extern const ts_variant ts_max_float64_v3[3];
+const ts_variant ts_max_float64_v3[3] = {
     {ts_max_float64_v3_2, ts_max_float64_v3_2_when, UINT64_C(2), "2"},
-    {ts_max_float64_v3_3, NULL, UINT64_C(5), "3"},
+    {ts_max_float64_v3_3, ts_max_float64_v3_3_when, UINT64_C(2), "3"},
+    {ts_max_float64_v3_4, NULL, UINT64_C(5), "4"},
 };
 
+struct ts_max_int8_v3_0_y_max_pieces_rows {
+    int64_t m;
+    int64_t n;
+    const int8_t *x;
+    int64_t x_s0;
+    int8_t *y_max_pieces;
+};
+
+static int ts_max_int8_v3_0_y_max_pieces_rows(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_max_int8_v3_0_y_max_pieces_rows *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const int8_t *const restrict x = self->x;
+    const int64_t x_s0 = self->x_s0;
+    int8_t *const restrict y_max_pieces = self->y_max_pieces;
+    for (int64_t y_max_pieces_rows = lower; y_max_pieces_rows < upper; ++y_max_pieces_rows) {
+        if (y_max_pieces_rows < (m) * ((n + 32767) / 32768)) {
+            const int64_t y_max_i = (y_max_pieces_rows) / (((n + 32767) / 32768));
+            const int64_t y_max_j0 = (y_max_pieces_rows) % ((n + 32767) / 32768);
+            {
+                ts_i8 y_max_pieces_rf[4] = {{0}};
+                y_max_pieces_rf[0] = ts_set_i8((int8_t)INT8_MIN);
+                y_max_pieces_rf[1] = ts_set_i8((int8_t)INT8_MIN);
+                y_max_pieces_rf[2] = ts_set_i8((int8_t)INT8_MIN);
+                y_max_pieces_rf[3] = ts_set_i8((int8_t)INT8_MIN);
+                for (int64_t y_max_j1_0 = 0,
+                    y_max_j1_0_end = ts_min_i64_s(256,
+                    n / 128 - (y_max_j0 * 256)); y_max_j1_0 < y_max_j1_0_end; ++y_max_j1_0) {
+                    y_max_pieces_rf[0] =
+                        ts_max_i8(y_max_pieces_rf[0],
+                        ts_load_i8(&x[x_s0 * y_max_i + y_max_j0 * 32768 + y_max_j1_0 * 128]));
+                    y_max_pieces_rf[1] =
+                        ts_max_i8(y_max_pieces_rf[1],
+                        ts_load_i8(&x[x_s0 * y_max_i + y_max_j0 * 32768 + y_max_j1_0 * 128 + 32]));
+                    y_max_pieces_rf[2] =
+                        ts_max_i8(y_max_pieces_rf[2],
+                        ts_load_i8(&x[x_s0 * y_max_i + y_max_j0 * 32768 + y_max_j1_0 * 128 + 64]));
+                    y_max_pieces_rf[3] =
+                        ts_max_i8(y_max_pieces_rf[3],
+                        ts_load_i8(&x[x_s0 * y_max_i + y_max_j0 * 32768 + y_max_j1_0 * 128 + 96]));
+                }
+                for (int64_t y_max_j1_0 = ts_min_i64_s(256, n / 128 - (y_max_j0 * 256)),
+                    y_max_j1_0_end = ts_min_i64_s(256,
+                    (n + 127) / 128 - (y_max_j0 * 256)); y_max_j1_0 < y_max_j1_0_end; ++y_max_j1_0) {
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(n - (y_max_j0 * 32768) - (y_max_j1_0 * 128), 32);
+                        if (active > 0) {
+                            y_max_pieces_rf[0] =
+                                ts_select_i8(ts_first_m8(active),
+                                ts_max_i8(y_max_pieces_rf[0],
+                                ts_load_first_i8(&x[x_s0 * y_max_i + y_max_j0 * 32768
+                                + y_max_j1_0 * 128], active)), y_max_pieces_rf[0]);
+                        }
+                    }
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(n - (y_max_j0 * 32768) - (y_max_j1_0 * 128) - 32, 0), 32);
+                        if (active > 0) {
+                            y_max_pieces_rf[1] =
+                                ts_select_i8(ts_first_m8(active),
+                                ts_max_i8(y_max_pieces_rf[1],
+                                ts_load_first_i8(&x[x_s0 * y_max_i + y_max_j0 * 32768
+                                + y_max_j1_0 * 128 + 32], active)), y_max_pieces_rf[1]);
+                        }
+                    }
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(n - (y_max_j0 * 32768) - (y_max_j1_0 * 128) - 64, 0), 32);
+                        if (active > 0) {
+                            y_max_pieces_rf[2] =
+                                ts_select_i8(ts_first_m8(active),
+                                ts_max_i8(y_max_pieces_rf[2],
+                                ts_load_first_i8(&x[x_s0 * y_max_i + y_max_j0 * 32768
+                                + y_max_j1_0 * 128 + 64], active)), y_max_pieces_rf[2]);
+                        }
+                    }
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(ts_max_i64_s(n - (y_max_j0 * 32768) - (y_max_j1_0 * 128) - 96, 0), 32);
+                        if (active > 0) {
+                            y_max_pieces_rf[3] =
+                                ts_select_i8(ts_first_m8(active),
+                                ts_max_i8(y_max_pieces_rf[3],
+                                ts_load_first_i8(&x[x_s0 * y_max_i + y_max_j0 * 32768
+                                + y_max_j1_0 * 128 + 96], active)), y_max_pieces_rf[3]);
+                        }
+                    }
+                }
+                y_max_pieces[((n + 32767) / 32768) * y_max_i + y_max_j0] = (int8_t)INT8_MIN;
+                y_max_pieces[((n + 32767) / 32768) * y_max_i + y_max_j0] =
+                    ts_max_i8_s(y_max_pieces[((n + 32767) / 32768) * y_max_i + y_max_j0],
+                    ts_reduce_max_i8(y_max_pieces_rf[0]));
+                y_max_pieces[((n + 32767) / 32768) * y_max_i + y_max_j0] =
+                    ts_max_i8_s(y_max_pieces[((n + 32767) / 32768) * y_max_i + y_max_j0],
+                    ts_reduce_max_i8(y_max_pieces_rf[1]));
+                y_max_pieces[((n + 32767) / 32768) * y_max_i + y_max_j0] =
+                    ts_max_i8_s(y_max_pieces[((n + 32767) / 32768) * y_max_i + y_max_j0],
+                    ts_reduce_max_i8(y_max_pieces_rf[2]));
+                y_max_pieces[((n + 32767) / 32768) * y_max_i + y_max_j0] =
+                    ts_max_i8_s(y_max_pieces[((n + 32767) / 32768) * y_max_i + y_max_j0],
+                    ts_reduce_max_i8(y_max_pieces_rf[3]));
+            }
+        }
+    }
+    return TS_OK;
+}
+
 struct ts_max_int8_v3_0_y_i {
+    int64_t n;
+    int8_t *y;
+    int64_t y_s0;
+    int8_t *y_max_pieces;
+};
+
+static int ts_max_int8_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_max_int8_v3_0_y_i *const self = env;
+    const int64_t n = self->n;
+    int8_t *const restrict y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    int8_t *const restrict y_max_pieces = self->y_max_pieces;
+    for (int64_t y_i = lower; y_i < upper; ++y_i) {
+        {
+            _Alignas(64) int8_t y_max[1];
+            y_max[0] = (int8_t)INT8_MIN;
+            for (int64_t y_max_piece = 0,
+                y_max_piece_end = (n
+                + 32767) / 32768; y_max_piece < y_max_piece_end; ++y_max_piece) {
+                y_max[0] = ts_max_i8_s(y_max[0],
+                    y_max_pieces[((n + 32767) / 32768) * y_i + y_max_piece]);
+            }
+            y[y_s0 * y_i] = y_max[0];
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_max_int8_v3_0(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const int8_t *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    int8_t *const restrict y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    {
+        int8_t *const restrict y_max_pieces =
+            ts_workspace_acquire(ts_bytes(m, ts_bytes((n + 32767) / 32768, sizeof(int8_t))));
+        if (!y_max_pieces) {
+            return TS_NO_MEMORY;
+        }
+        {
+            const struct ts_max_int8_v3_0_y_max_pieces_rows env = {m, n, x, x_s0, y_max_pieces};
+            const int64_t grain = 5;
+            const int status =
+                ts_parallel(ts_max_int8_v3_0_y_max_pieces_rows, &env, 0, m * ((n + 32767) / 32768),
+                    grain, call->threads);
+            if (status != TS_OK) {
+                ts_workspace_release(y_max_pieces);
+                return status;
+            }
+        }
+        {
+            const struct ts_max_int8_v3_0_y_i env = {n, y, y_s0, y_max_pieces};
+            const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 32767) / 32768) * 2 + 3);
+            const int status =
+                ts_parallel(ts_max_int8_v3_0_y_i, &env, 0, m, grain, call->threads);
+            if (status != TS_OK) {
+                ts_workspace_release(y_max_pieces);
+                return status;
+            }
+        }
+        ts_workspace_release(y_max_pieces);
+    }
+    return TS_OK;
+}
+
+static bool ts_max_int8_v3_0_when(const ts_call *call)
+{
+    const int64_t n = call->dims[1];
+    return (n >= 65536);
+}
+
+struct ts_max_int8_v3_1_y_i {
     int64_t n;
     const int8_t *x;
     int64_t x_s0;
@@ -920,9 +1477,9 @@ struct ts_max_int8_v3_0_y_i {
     int64_t y_s0;
 };
 
-static int ts_max_int8_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
+static int ts_max_int8_v3_1_y_i(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_max_int8_v3_0_y_i *const self = env;
+    const struct ts_max_int8_v3_1_y_i *const self = env;
     const int64_t n = self->n;
     const int8_t *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
@@ -998,7 +1555,7 @@ static int ts_max_int8_v3_0_y_i(const void *env, int64_t lower, int64_t upper)
     return TS_OK;
 }
 
-static int ts_max_int8_v3_0(const ts_call *call)
+static int ts_max_int8_v3_1(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -1007,10 +1564,10 @@ static int ts_max_int8_v3_0(const ts_call *call)
     int8_t *const restrict y = call->data[1];
     const int64_t y_s0 = call->strides[2];
     {
-        const struct ts_max_int8_v3_0_y_i env = {n, x, x_s0, y, y_s0};
+        const struct ts_max_int8_v3_1_y_i env = {n, x, x_s0, y, y_s0};
         const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 127) / 128) * 19 + 15);
         const int status =
-            ts_parallel(ts_max_int8_v3_0_y_i, &env, 0, m, grain, call->threads);
+            ts_parallel(ts_max_int8_v3_1_y_i, &env, 0, m, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -1018,13 +1575,13 @@ static int ts_max_int8_v3_0(const ts_call *call)
     return TS_OK;
 }
 
-static bool ts_max_int8_v3_0_when(const ts_call *call)
+static bool ts_max_int8_v3_1_when(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     return (m >= 0);
 }
 
-struct ts_max_int8_v3_1_y_i0 {
+struct ts_max_int8_v3_2_y_i0 {
     int64_t m;
     int64_t n;
     const int8_t *x;
@@ -1033,9 +1590,9 @@ struct ts_max_int8_v3_1_y_i0 {
     int64_t ahead;
 };
 
-static int ts_max_int8_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_max_int8_v3_2_y_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_max_int8_v3_1_y_i0 *const self = env;
+    const struct ts_max_int8_v3_2_y_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const int8_t *const restrict x = self->x;
@@ -1141,7 +1698,7 @@ static int ts_max_int8_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
     return TS_OK;
 }
 
-static int ts_max_int8_v3_1(const ts_call *call)
+static int ts_max_int8_v3_2(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -1151,14 +1708,14 @@ static int ts_max_int8_v3_1(const ts_call *call)
     const double moved = 1.0 * (double)(m) * (double)(n) + 1.0 * (double)(m);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_max_int8_v3_1_y_i0 env = {m, n, x, x_s1, y, ahead};
+        const struct ts_max_int8_v3_2_y_i0 env = {m, n, x, x_s1, y, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 31) / 32)) * 11
             + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 32)) * (1 + (ts_min_i64_s(8, n)) * 8 + 4)
             + (ts_min_i64_s(256, (m + 31) / 32) - (ts_min_i64_s(256, m / 32))) * (1
             + (ts_min_i64_s(8, n)) * 8 + 4)));
         const int status =
-            ts_parallel(ts_max_int8_v3_1_y_i0, &env, 0, (m + 8191) / 8192, grain, call->threads);
+            ts_parallel(ts_max_int8_v3_2_y_i0, &env, 0, (m + 8191) / 8192, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -1166,8 +1723,9 @@ static int ts_max_int8_v3_1(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_max_int8_v3[2];
-const ts_variant ts_max_int8_v3[2] = {
+extern const ts_variant ts_max_int8_v3[3];
+const ts_variant ts_max_int8_v3[3] = {
     {ts_max_int8_v3_0, ts_max_int8_v3_0_when, UINT64_C(2), "0"},
-    {ts_max_int8_v3_1, NULL, UINT64_C(5), "1"},
+    {ts_max_int8_v3_1, ts_max_int8_v3_1_when, UINT64_C(2), "1"},
+    {ts_max_int8_v3_2, NULL, UINT64_C(5), "2"},
 };

@@ -1,7 +1,7 @@
 """What rules make of a spec, compiled and compared with its oracle."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,14 +26,24 @@ def wrong(
     most: int,
 ) -> Iterator[str]:
     """Where it is wrong, of so many draws of sizes for its dims, of a product of at most `most`."""
+    rng = np.random.default_rng(0)
+    drawn = (dict(zip(spec.dims, sizes_, strict=True)) for sizes_ in
+             rng.choice(sizes, (draws, len(spec.dims))).tolist())  # fmt: skip
+    small = (dims for dims in drawn if math.prod(dims.values()) <= most)
+    yield from wrong_at(spec, found, target, small)
+
+
+def wrong_at(
+    spec: KernelSpec, found: ByRules, target: Target, cases: Iterable[Mapping[str, int]]
+) -> Iterator[str]:
+    """Where it is wrong, of these sizes."""
     (dtypes,) = choices(spec)
     told = replace(spec, recipes=(found.recipe,))
     variants = schedule(told, dtypes, target, lambda *_: None, each_step=False)
     kernel, rng = load(told, dtypes, variants, target), np.random.default_rng(0)
     reference = Reference(told, dtypes)
-    for drawn in rng.choice(sizes, (draws, len(spec.dims))).tolist():
-        dims = dict(zip(spec.dims, drawn, strict=True))
-        if allowed(spec, dims) and math.prod(drawn) <= most:
+    for dims in cases:
+        if allowed(spec, dims):
             case = tried(reference, kernel, random_arrays(told, dtypes, dims, rng), dims, rng)
             if not case.worst <= 1:
                 yield f"{case.sizes}: {case.error}"

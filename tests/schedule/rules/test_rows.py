@@ -5,6 +5,7 @@ Each spec is here; its recipe is a golden. The compiled kernels are
 compared with NumPy at sizes around vectors, blocks and strips.
 """
 
+import itertools
 from functools import cache
 
 import pytest
@@ -19,7 +20,7 @@ from gen.schedule.rules.parts.nest import nest_of
 from gen.targets.cpu.target import Cpu
 from gen.targets.recipes import ByRules
 from tests.conftest import Golden
-from tests.schedule.rules.compared import wrong
+from tests.schedule.rules.compared import wrong, wrong_at
 from tests.schedule.rules.support import ruled
 
 V3 = Cpu.at("v3")
@@ -183,6 +184,15 @@ compute: |
     apply = next(each.apply for each in V3.rules.rules if each.name == rule)
     with pytest.raises(Declined, match=reason):
         apply(start, nest_of(start.kernel, "y"))
+
+
+@pytest.mark.parametrize("name", ["row", "place"])
+def test_long_rows_are_in_pieces(name: str) -> None:
+    """Around the length of pieces, and from which on there are any: the longest in several."""
+    assert "pieces.rows" in chosen(name).text
+    lengths = (65535, 65536, 65537, 98303, 98304, 98305, 200_000)
+    cases = [{"m": m, "n": n} for m, n in zip(itertools.cycle((1, 3, 0, 2)), lengths, strict=False)]
+    assert not list(wrong_at(spec(name), chosen(name), V3, cases))
 
 
 @pytest.mark.parametrize("name", SPECS)
