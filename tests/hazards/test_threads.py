@@ -122,6 +122,28 @@ def test_callers_at_once() -> None:
     assert not wrong
 
 
+def test_workspace_that_is_kept() -> None:
+    """Memory that kernels need for a while: a thread keeps what its largest call needed, up to
+    256 MiB; `free_workspace()` gives it back.
+    """
+    code = """
+def megabytes():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096 >> 20
+def kept(n):
+    u, y = np.ones((n, n), "f"), np.ones((n, n), "f")
+    for _ in range(3):
+        ts.heat2d(u, out=y, num_threads=1)
+    with_it = megabytes()
+    ts.free_workspace()
+    return with_it - megabytes()
+ts.heat2d(np.ones((9, 9), "f"))
+print(kept(5000), kept(7000))
+"""
+    several, beyond = map(int, python(code).stdout.split())
+    assert 150 <= several <= 256 and beyond < 100
+
+
 def test_busy_machine() -> None:
     """Other processes that keep all processors busy: right; a thread that the system sets aside
     holds up the part that it is at, and others run the rest; decisions.md has the measurements.

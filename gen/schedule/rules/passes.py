@@ -76,10 +76,10 @@ def _rows(
             b for n, b in draft.blocks.items() if len(region.of.get(n, b.iters)) < len(b.iters)
         )
         cuts = DEAR if any(map(dear, walked)) else WALKED
-    pieces = in_pieces(draft, region, variables)
-    for long in pieces:
-        every = (extent_of(nest_of(draft.kernel, n), var) for n, var in variables.items())
-        yield long_if(every), long
+    lines = (extent_of(nest_of(draft.kernel, n), var) for n, var in variables.items())
+    long = long_if(lines)
+    pieces = in_pieces(draft, region, variables) if long else ()
+    yield from ((long, each) for each in pieces)
     for least, lengths in cuts[1:] if pieces else cuts:
         condition = long_if(extents, least) if least else None
         if condition or not least:

@@ -19,7 +19,7 @@ from .parts.nest import Nest, nest_of
 from .parts.threads import threaded
 
 STEPS, BLOCKS = 16, 32  # of a band, at most: steps, and blocks in all of them
-ROWS = 8  # of a tile
+ROWS = 8  # of a tile; a plane counts as twice as many
 
 
 def processor(draft: Draft, nest: Nest) -> tuple[Draft, ...]:
@@ -98,8 +98,11 @@ def _banded(draft: Draft, time: Loop, nests: tuple[Nest, ...]) -> Draft:
     that of the last one, a step earlier: each reads at most the tile beside its own.
     """
     count, tiles = len(nests), list[str]()
+    if count > BLOCKS // 4:
+        raise Declined("it has many blocks, of which few steps are in the caches at once")
     band, step = f"{time.var}0", f"{time.var}1"
-    steps = max(2, min(STEPS, BLOCKS // count))
+    planes = any(len(nest.loops) > 3 for nest in nests)
+    steps = max(2, min(STEPS, BLOCKS // count // (2 if planes else 1)))
     draft = draft.step("split", loop=time.var, factors=[None, steps], as_=[band, step])
     for behind, nest in enumerate(nests):
         draft, tile = _tiles(draft, nest)

@@ -2,6 +2,7 @@
 steps compute what steps one after the other do, to the last bit.
 """
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
@@ -190,3 +191,24 @@ def test_declines(shape: str, compute: str, reason: str) -> None:
     )
     (block, *_) = ruled(given, V3).chosen[0].taken
     assert dict(block.declined)["sweeps"] == reason
+
+
+def test_many_blocks_have_no_bands() -> None:
+    """Of nine, three steps would be in the caches at once, and the proof takes long."""
+    step = """
+      for i in range(1, n):
+          for j in range(n):
+              {to}[i, j] = {of}[i - 1, j]"""
+    turns = ("a", "b") * 5
+    steps = "".join(step.format(of=of, to=to) for of, to in itertools.pairwise(turns))
+    given = loads(
+        "tilesmith: 1\nkernel: k\ndoc: d\nsignature: (n,n),(n,n)->(n,n),(n,n)\n"
+        "dtypes: {T: [float32]}\narguments:\n"
+        '  a: {type: "T[n, n]", intent: inout}\n  b: {type: "T[n, n]", intent: inout}\n'
+        "scalars:\n  steps: {type: int64, default: 4}\n"
+        f"compute: |\n  for t in range(steps):{steps}\n",
+        "k.yaml",
+    )
+    found = ruled(given, V3)
+    assert {taken.rule for taken in found.chosen[0].taken} == {"sweeps"}
+    assert "$cache" not in found.text
