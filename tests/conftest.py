@@ -50,7 +50,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     between = _between(items)
     left = [x for x in items if x.get_closest_marker("thorough") or x.nodeid in between]
     config.hook.pytest_deselected(items=left)
-    items[:] = [item for item in items if item not in {*left}]
+    gone = {*left}
+    items[:] = [item for item in items if item not in gone]
 
 
 def _between(items: list[pytest.Item]) -> set[str]:

@@ -24,10 +24,10 @@ def _line(nest: Nest) -> str:
     """The loop along which the values lie. Raises Declined."""
     if not isinstance(nest.block.body, Store):
         raise Declined("it is a reduction")
-    return line_of(nest)
+    return walked_line(nest)
 
 
-def line_of(nest: Nest) -> str:
+def walked_line(nest: Nest) -> str:
     """The loop along which what it writes lies, and what it reads. Raises Declined."""
     if nest.inner is None:
         raise Declined("no loop runs along the last axis of what it writes")

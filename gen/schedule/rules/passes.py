@@ -80,7 +80,9 @@ def _rows(
     long = long_if(lines)
     pieces = in_pieces(draft, region, variables) if long else ()
     yield from ((long, each) for each in pieces)
-    for least, lengths in cuts[1:] if pieces else cuts:
+    for least, lengths in cuts:
+        if pieces and least == LONG:
+            continue
         condition = long_if(extents, least) if least else None
         if condition or not least:
             yield condition, _row(draft, region, variables, lengths)

@@ -13,7 +13,7 @@ from ...ir.nodes import Const, Expr, Loop, Var
 from ...ir.text.print_expr import spec_text
 from ...ir.walk import blocks, buffers
 from ..edit.tree import loop_named
-from .elementwise import line_of
+from .elementwise import walked_line
 from .parts.draft import Declined, Draft
 from .parts.nest import Nest, nest_of
 from .parts.threads import threaded
@@ -54,7 +54,7 @@ def _steps(draft: Draft, nest: Nest) -> tuple[Loop, tuple[Nest, ...]]:
             raise Declined(f"block '{each.name}' has no loops of its own in '{time.var}'")
         if any(each.loop_of[var] != time.var for var in each.reduction):
             raise Declined("it is a reduction")
-        if line_of(each) not in loops:
+        if walked_line(each) not in loops:
             raise Declined(f"block '{each.name}' has no line in '{time.var}'")
         if any(_walks(each, time.var, index) for index in each.writes[0].indices):
             raise Declined(f"loop '{time.var}' goes along what it writes")
@@ -82,7 +82,7 @@ def _large(draft: Draft, time: Loop, nests: tuple[Nest, ...]) -> tuple[str, ...]
 def _vectors(draft: Draft, name: str) -> Draft:
     """A block in vectors along its line."""
     nest = nest_of(draft.kernel, name)
-    line = line_of(nest)
+    line = walked_line(nest)
     own = [loop.var for loop in nest.own]
     if own[-1] != line:
         draft = draft.step("reorder", loops=[*(var for var in own if var != line), line])
@@ -122,7 +122,7 @@ def _banded(draft: Draft, time: Loop, nests: tuple[Nest, ...]) -> Draft:
 
 def _tiles(draft: Draft, nest: Nest) -> tuple[Draft, str]:
     """A block's rows in tiles, and the loop over these; one for a line alone."""
-    rows, line = nest.loops[1].var, line_of(nest)
+    rows, line = nest.loops[1].var, walked_line(nest)
     if rows == line:
         return draft.step("add_unit_loop", loop=line, as_=[f"{nest.name}.row"]), f"{nest.name}.row"
     if len(nest.loops) > 3:  # planes, and not rows, of which one is as much as there should be
