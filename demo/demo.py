@@ -58,9 +58,9 @@ def numpy_unsharp(x: Array, amount: float) -> Array:
     return x + amount * (x - numpy_blur(x))
 
 
-def numpy_linear(x: Array, weight: Array, bias: Array, relu: bool) -> Array:
+def numpy_linear(x: Array, weight: Array, bias: Array, activation: str) -> Array:
     z = x @ weight + bias
-    return np.maximum(z, 0) if relu else z
+    return np.maximum(z, 0) if activation == "relu" else z
 
 
 def numpy_softmax(x: Array) -> Array:
@@ -163,8 +163,8 @@ def digits(report: Report) -> bool:
     biases = [b.astype(np.float32) for b in model.intercepts_]
     hidden = test
     for k, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
-        relu = {"relu": k + 1 < len(weights)}
-        hidden = report.run("linear", numpy_linear, hidden, weight, bias, options=relu)
+        activation = {"activation": "relu" if k + 1 < len(weights) else "none"}
+        hidden = report.run("linear", numpy_linear, hidden, weight, bias, options=activation)
     odds = report.run("softmax", numpy_softmax, hidden)
     mine = report.run("argmax", lambda o, axis: o.argmax(axis), odds, options={"axis": -1})
     theirs = model.predict(test)

@@ -55,7 +55,7 @@ KERNELS = {
     **{f"{name}_first": _with(getattr(ts, name), axis=0) for name in _reductions},
     **{f"{name}_last": _with(getattr(ts, name), axis=-1) for name in _reductions},
     "clamp": _with(ts.clamp, low=0, high=1),
-    "linear": _with(ts.linear, relu=True),
+    "linear": _with(ts.linear, activation="relu"),
     "multiply_add": _with(ts.multiply_add, a=2),
     "matmul_tn": _with(lambda a, b, out: ts.matmul(a.T, b, out=out)),
     "matmul_nt": _with(lambda a, b, out: ts.matmul(a, b.T, out=out)),

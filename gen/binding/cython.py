@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from ..ir.nodes import Intent
 from ..targets.runtime import RUNTIME
-from .manifest import PACKAGE_FUNCTIONS, Entry, Scalar, choices
+from .manifest import PACKAGE_FUNCTIONS, Entry, EntryParameter, choices
 
 _HEADER = """\
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
@@ -49,9 +49,7 @@ def parameters(entry: Entry) -> list[str]:
     PyTorch: a scalar there would take `var(x, 1)`, which is meant for axis 1.
     """
     required = [p.name for p in entry.parameters if p.default is None]
-    optional = [
-        f"{p.name}={_default(p.default)}" for p in entry.parameters if p.default is not None
-    ]
+    optional = [f"{p.name}={_default(p)}" for p in entry.parameters if p.default is not None]
     scalars = required + optional
     options = ["keepdims=False"] if entry.reduces else []
     options += ["out=None"] if entry.outputs else []
@@ -63,8 +61,11 @@ def parameters(entry: Entry) -> list[str]:
     return [*arrays, "axis=None" if entry.reduces else "axis=-1", "*", *scalars, *options]
 
 
-def _default(value: Scalar) -> str:
+def _default(parameter: EntryParameter) -> str:
     """The value as an expression; Python spells what is not finite as no literal."""
+    value = parameter.default
+    if parameter.members and isinstance(value, int):
+        return repr(parameter.members[value])
     if isinstance(value, float) and not math.isfinite(value):
         return f"float('{value}')"
     return repr(value)
@@ -82,9 +83,15 @@ def _function(number: int, entry: Entry) -> str:
             f"_reduce(&ts_kernels[{number}], {entry.ordered}, {entry.inputs[0].name}, {scalars},"
             f" axis, out, keepdims, {options})"
         )
+    words = "".join(
+        f"    {p.name} = _member({entry.kernel!r}, {p.name!r}, {p.members}, {p.name})\n"
+        for p in entry.parameters
+        if p.members
+    )
     return (
         f"def {entry.kernel}({', '.join(parameters(entry))}):\n"
         f"    {docstring(entry)!r}\n"
+        f"{words}"
         f"    return {call}\n"
     )
 
@@ -98,7 +105,7 @@ def docstring(entry: Entry) -> str:
     arrays = [
         f"{a.name} : array of {_dtypes(entry, a.dtype)}{_note(a.intent)}" for a in entry.inputs
     ]
-    scalars = [f"{p.name} : {_dtypes(entry, p.dtype)} scalar" for p in entry.parameters]
+    scalars = [f"{p.name} : {_scalar(entry, p)}" for p in entry.parameters]
     axis = ["axis : the axis that the core dim is"] if entry.has_axis else []
     options = []
     if entry.reduces:
@@ -126,6 +133,12 @@ def _promises(entry: Entry) -> list[str]:
         most = "has no error." if exact else f"is off by at most {' '.join(str(bound).split())}"
         lines.append(f"{output} {most}")
     return [*([""] if lines else []), *lines, *(["", str(example).strip()] if example else [])]
+
+
+def _scalar(entry: Entry, parameter: EntryParameter) -> str:
+    if parameter.members:
+        return " or ".join(map(repr, parameter.members))
+    return f"{_dtypes(entry, parameter.dtype)} scalar"
 
 
 def _dtypes(entry: Entry, dtype: str) -> str:

@@ -79,7 +79,9 @@ def manifest_entry(
         dims=spec.dims,
         loop_dim=spec.loop_dim,
         arguments=tuple(_argument(spec, k, in_place) for k in range(len(spec.arguments))),
-        parameters=tuple(EntryParameter(s.name, s.element, s.default) for s in spec.scalars),
+        parameters=tuple(
+            EntryParameter(s.name, s.element, s.default, s.members) for s in spec.scalars
+        ),
         requires=specs.least_sizes(spec),
         constraints=tuple(expr_to_text(c) for c in specs.relations(spec)),
         named={size.name: expr_to_text(size.value) for size in spec.sizes},

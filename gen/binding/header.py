@@ -208,7 +208,10 @@ def _array(argument: EntryArgument, types: Mapping[str, str], safe: Mapping[str,
 
 
 def _default(parameter: EntryParameter) -> str:
-    return "a scalar" if parameter.default is None else f"{parameter.default} by default in Python"
+    words = "".join(f"{number} for {word}, " for number, word in enumerate(parameter.members))
+    if parameter.default is None:
+        return words.removesuffix(", ") or "a scalar"
+    return f"{words}{parameter.default} by default in Python"
 
 
 def _c_type(parameter: EntryParameter, types: Mapping[str, str]) -> str:

@@ -22,6 +22,7 @@ from ..ir.types import INDEX, DType
 from ..ir.walk import variables, walk
 from ..lower.index_limits import SIZES
 from ..targets.runtime import ARCHITECTURES, LEVELS, RUNTIME
+from .json_values import integer, items, mapping, strings
 
 _DECLARATIONS = RUNTIME / "ts_declarations.pxi"
 
@@ -62,11 +63,14 @@ class EntryArgument:
 @final
 @dataclass(frozen=True, slots=True)
 class EntryParameter:
-    """A scalar; without a default the caller must give it."""
+    """A scalar; without a default the caller must give it. members: the words that callers give,
+    each for its place among them.
+    """
 
     name: str
     dtype: str
     default: Scalar | None = None
+    members: tuple[str, ...] = ()
 
 
 @final
@@ -176,7 +180,12 @@ def entry_to_json(entry: Entry) -> dict[str, object]:
             for a in entry.arguments
         ],
         "parameters": [
-            {"name": p.name, "dtype": p.dtype, "default": _default_to_json(p.default)}
+            {
+                "name": p.name,
+                "dtype": p.dtype,
+                "default": _default_to_json(p.default),
+                "members": list(p.members),
+            }
             for p in entry.parameters
         ],
         "requires": dict(entry.requires),
@@ -200,25 +209,25 @@ def entry_from_json(data: Mapping[str, object]) -> Entry:
             kernel=str(fields["kernel"]),
             doc=str(fields["doc"]),
             signature=str(fields["signature"]),
-            types={str(k): _strings(v) for k, v in _mapping(fields["types"]).items()},
-            following={k: str(v) for k, v in _mapping(fields["following"]).items()},
-            dims=_strings(fields["dims"]),
+            types={str(k): strings(v) for k, v in mapping(fields["types"]).items()},
+            following={k: str(v) for k, v in mapping(fields["following"]).items()},
+            dims=strings(fields["dims"]),
             loop_dim=None if fields["loop_dim"] is None else str(fields["loop_dim"]),
-            arguments=tuple(_argument(_mapping(a)) for a in _items(fields["arguments"])),
-            parameters=tuple(_parameter(_mapping(p)) for p in _items(fields["parameters"])),
-            requires={k: _integer(v) for k, v in _mapping(fields["requires"]).items()},
-            constraints=_strings(fields["constraints"]),
-            named={k: str(v) for k, v in _mapping(fields["sizes"]).items()},
+            arguments=tuple(_argument(mapping(a)) for a in items(fields["arguments"])),
+            parameters=tuple(_parameter(mapping(p)) for p in items(fields["parameters"])),
+            requires={k: integer(v) for k, v in mapping(fields["requires"]).items()},
+            constraints=strings(fields["constraints"]),
+            named={k: str(v) for k, v in mapping(fields["sizes"]).items()},
             limits={
-                k: tuple(_integer(limit) for limit in _items(v))
-                for k, v in _mapping(fields["limits"]).items()
+                k: tuple(integer(limit) for limit in items(v))
+                for k, v in mapping(fields["limits"]).items()
             },
-            largest=_integer(fields["largest"]),
-            products=_strings(fields["products"]),
-            levels=_strings(fields["levels"]),
-            architectures={k: _strings(v) for k, v in _mapping(fields["architectures"]).items()},
+            largest=integer(fields["largest"]),
+            products=strings(fields["products"]),
+            levels=strings(fields["levels"]),
+            architectures={k: strings(v) for k, v in mapping(fields["architectures"]).items()},
             ordered=bool(fields["ordered"]),
-            details=_mapping(fields["details"]),
+            details=mapping(fields["details"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise TilesmithError(
@@ -380,32 +389,10 @@ def _default_to_json(default: Scalar | None) -> Scalar | str | None:
     return str(default) if isinstance(default, float) and not math.isfinite(default) else default
 
 
-def _mapping(value: object) -> dict[str, object]:
-    if not isinstance(value, dict):
-        raise TypeError(f"expected an object, got {value!r}")
-    return value
-
-
-def _items(value: object) -> list[object]:
-    if not isinstance(value, list):
-        raise TypeError(f"expected a list, got {value!r}")
-    return value
-
-
-def _strings(value: object) -> tuple[str, ...]:
-    return tuple(str(item) for item in _items(value))
-
-
-def _integer(value: object) -> int:
-    if not isinstance(value, int):
-        raise TypeError(f"expected an integer, got {value!r}")
-    return value
-
-
 def _argument(data: dict[str, object]) -> EntryArgument:
-    core = tuple(x if isinstance(x, int) else str(x) for x in _items(data["core"]))
+    core = tuple(x if isinstance(x, int) else str(x) for x in items(data["core"]))
     intent, looped = Intent(data["intent"]), bool(data["looped"])
-    shared = (_strings(data[key]) for key in ("in_place", "in_place_on_gpus"))
+    shared = (strings(data[key]) for key in ("in_place", "in_place_on_gpus"))
     return EntryArgument(str(data["name"]), intent, str(data["dtype"]), looped, core, *shared)
 
 
@@ -415,4 +402,5 @@ def _parameter(data: dict[str, object]) -> EntryParameter:
         default = float(str(default))
     if default is not None and not isinstance(default, bool | int | float):
         raise TypeError(f"expected a number, got {default!r}")
-    return EntryParameter(str(data["name"]), str(data["dtype"]), default)
+    members = strings(data["members"])
+    return EntryParameter(str(data["name"]), str(data["dtype"]), default, members)

@@ -61,7 +61,7 @@ def _function(entry: Entry) -> str:
         f"{a.name}: {'NDArray[Any]' if a.intent is Intent.INOUT else 'ArrayLike'}{gpus}"
         for a in entry.inputs
     ]
-    types = {p.name: f"{_scalar(entry, p)}{gpus}" for p in entry.parameters}
+    types = {p.name: f"{_scalar(entry, p)}{'' if p.members else gpus}" for p in entry.parameters}
     required = [f"{p.name}: {types[p.name]}" for p in entry.parameters if p.default is None]
     optional = [
         f"{p.name}: {types[p.name]} = ..." for p in entry.parameters if p.default is not None
@@ -103,6 +103,8 @@ def _result(entry: Entry) -> str:
 
 
 def _scalar(entry: Entry, parameter: EntryParameter) -> str:
+    if parameter.members:
+        return f"Literal[{', '.join(map(repr, parameter.members))}]"
     kinds = {DType(choice).kind for choice in choices(entry, parameter.dtype)}
     if kinds == {Kind.BOOL}:
         return "bool"

@@ -36,12 +36,17 @@ class Argument:
 @final
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A scalar parameter; without a default the caller must give it."""
+    """A scalar parameter; without a default the caller must give it.
+
+    members: the words that it may be, where its type is a list of them; to the kernel it is the
+    number of one, an int64.
+    """
 
     name: str
     element: str
     default: bool | int | float | None = None
     doc: str = ""
+    members: tuple[str, ...] = ()
     span: Span | None = field(default=None, compare=False, repr=False)
 
 

@@ -35,6 +35,7 @@ from .model import (
 from .named_sizes import check_whole, integers, read_sizes
 from .recipes import mentioned, read_recipes
 from .reductions import check_laws, read_reduction
+from .scalars import members_of, read_scalar
 from .shapes import array_type, dims_in, names_in, read_constraints, read_size, temporary_size
 from .signature import loop_dim_of, read_signature
 from .syntax import grammar
@@ -43,9 +44,6 @@ from .syntax.grammar import Words
 from .type_variables import check_name, read_type_variables, real_variables
 
 VERSION = 1
-
-
-_INTEGERS = frozenset(dtype.value for dtype in DType if dtype.is_integer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +79,6 @@ class ArgumentEntry:
     doc: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ScalarEntry:
-    type: yaml.Scalar
-    span: Span
-    default: bool | int | float | None = None
-    doc: str = ""
-
-
 def load(path: str | Path) -> KernelSpec:
     """The spec in a file. Raises SpecError, and OSError where the file cannot be read."""
     path = Path(path)
@@ -116,8 +106,9 @@ def read(node: yaml.Node, path: str) -> KernelSpec:
     variables = read_type_variables(file.dtypes)
     parts = [f"real({v.name})" for v in variables]
     elements = frozenset([v.name for v in variables] + parts + [dtype.value for dtype in DType])
-    scalars = tuple(_scalar(k, v, elements) for k, v in _entries(file.scalars))
-    types = {s.name: s.element for s in scalars}
+    scalars = tuple(read_scalar(k, v, elements) for k, v in _entries(file.scalars))
+    members = members_of(scalars)
+    types = {s.name: s.element for s in scalars if not s.members}
     arguments = tuple(_argument(k, v, elements, types) for k, v in file.arguments.entries)
     used = {*(a.element for a in arguments), *types.values()}
     signature = read_signature(file.signature, types)
@@ -137,6 +128,7 @@ def read(node: yaml.Node, path: str) -> KernelSpec:
         elements,
         {r.name: len(r.parts) for r in reductions},
         functions={e.name: len(e.arguments) for e in externals},
+        members=members,
     )
     program = _program(
         file.compute, words, all_dims, arguments, scalars, temporaries, storage_types(variables)
@@ -162,7 +154,7 @@ def read(node: yaml.Node, path: str) -> KernelSpec:
         oracle=oracle.read(file.oracle, arguments),
         accuracy=oracle.read(file.accuracy, arguments),
         example=file.example,
-        recipes=read_recipes(file.recipes, (*all_dims, *integers(types))),
+        recipes=read_recipes(file.recipes, (*all_dims, *integers(types)), members),
         span=file.kernel.span,
     )
     _check(spec)
@@ -245,24 +237,6 @@ def _argument(
     element = _element(found[0], entry.type.span, elements)
     shape = tuple(read_size(axis, scalars) for axis in found[1])
     return Argument(key.text, element, shape, entry.intent, entry.doc, key.span)
-
-
-def _scalar(key: yaml.Scalar, node: yaml.Node, elements: frozenset[str]) -> Scalar:
-    check_name(key)
-    entry = yaml.decode(node, ScalarEntry, f"scalar '{key.text}'")
-    element = _element(entry.type.text, entry.type.span, elements)
-    _check_default(key, entry.default, element)
-    return Scalar(key.text, element, entry.default, entry.doc, key.span)
-
-
-def _check_default(key: yaml.Scalar, default: bool | int | float | None, element: str) -> None:
-    if default is None:
-        return
-    if (element == DType.BOOL.value) != isinstance(default, bool):
-        kind = "a bool" if element == DType.BOOL.value else "a number"
-        raise SpecError(f"the default of '{key.text}' must be {kind}", key.span)
-    if isinstance(default, float) and element in _INTEGERS:
-        raise SpecError(f"the default of '{key.text}' must be an integer", key.span)
 
 
 def _temporary(

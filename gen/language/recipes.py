@@ -17,6 +17,7 @@ from . import yaml
 from .body.indices import condition_expr
 from .model import Param, Recipe, RecipeStep, RecipeVariant
 from .syntax import grammar
+from .syntax.members import Members
 
 MAX_VARIANTS = 64  # each call tries them in order
 
@@ -36,11 +37,13 @@ class VariantEntry:
     when: yaml.Scalar | None = None
 
 
-def read_recipes(node: yaml.List | None, dims: tuple[str, ...]) -> tuple[Recipe, ...]:
-    """The recipes of a spec. Raises SpecError."""
+def read_recipes(
+    node: yaml.List | None, dims: tuple[str, ...], members: Members | None = None
+) -> tuple[Recipe, ...]:
+    """The recipes of a spec. members: of scalars that are words. Raises SpecError."""
     recipes: list[Recipe] = []
     for item in node.items if node else ():
-        recipe = _recipe(item, dims)
+        recipe = _recipe(item, dims, members or {})
         if any(recipe.target == other.target for other in recipes):
             raise SpecError(f"the target '{recipe.target}' has a recipe already", item.span)
         recipes.append(recipe)
@@ -80,12 +83,12 @@ def _texts(node: yaml.Node) -> Iterator[str]:
             assert_never(node)
 
 
-def _recipe(node: yaml.Node, dims: tuple[str, ...]) -> Recipe:
+def _recipe(node: yaml.Node, dims: tuple[str, ...], members: Members) -> Recipe:
     entry = yaml.decode(node, RecipeEntry, "the recipe")
     if len(entry.variants) > MAX_VARIANTS:
         found = f"the recipe has {len(entry.variants)} variants; the limit is {MAX_VARIANTS}"
         raise SpecError(found, entry.variants[MAX_VARIANTS].span)
-    variants = tuple(_variant(v, dims) for v in entry.variants)
+    variants = tuple(_variant(v, dims, members) for v in entry.variants)
     if not variants:
         raise SpecError(
             "the recipe has no variants", entry.span, "`- steps: []` is the plain schedule"
@@ -121,17 +124,17 @@ def _value(node: yaml.Node) -> int | str:
             raise SpecError("a parameter's value must be an integer or a word", node.span)
 
 
-def _variant(node: yaml.Map, dims: tuple[str, ...]) -> RecipeVariant:
+def _variant(node: yaml.Map, dims: tuple[str, ...], members: Members) -> RecipeVariant:
     entry = yaml.decode(node, VariantEntry, "the variant")
-    when = _condition(entry.when, dims) if entry.when is not None else None
+    when = _condition(entry.when, dims, members) if entry.when is not None else None
     return RecipeVariant(when, tuple(_step(s) for s in entry.steps.items), entry.span)
 
 
-def _condition(scalar: yaml.Scalar, dims: tuple[str, ...]) -> ir.Expr:
+def _condition(scalar: yaml.Scalar, dims: tuple[str, ...], members: Members) -> ir.Expr:
     """A condition over dims and parameters, which keep the `$` of their names."""
     parameters = frozenset(grammar.PARAMETER.findall(scalar.text))
-    expr = grammar.expression(scalar, grammar.Words(parameters=parameters))
-    return condition_expr(expr, {*dims, *(f"${name}" for name in parameters)})
+    expr = grammar.expression(scalar, grammar.Words(parameters=parameters, members=members))
+    return condition_expr(expr, {*dims, *members, *(f"${name}" for name in parameters)})
 
 
 def _step(node: yaml.Node) -> RecipeStep:

@@ -234,7 +234,7 @@ def _dim_first(part: ir.Expr) -> ir.Expr:
 
 def least_sizes(spec: KernelSpec) -> dict[str, int]:
     """The least size of each dim where that is not 0: constraints, and dims of a max or min."""
-    least = dict.fromkeys(spec.requires, 1)
+    least = {dim: 1 for dim in spec.requires if dim in spec.dims}
     for constraint in spec.constraints:
         found = _least(constraint, spec.dims)
         if found is not None:
@@ -244,8 +244,13 @@ def least_sizes(spec: KernelSpec) -> dict[str, int]:
 
 
 def relations(spec: KernelSpec) -> tuple[ir.Expr, ...]:
-    """The constraints beyond those that say the least size of a dim."""
-    return tuple(c for c in spec.constraints if _least(c, spec.dims) is None)
+    """The constraints beyond those that say the least size of a dim; and that there is something
+    to take the max or min of where a named size says how much.
+    """
+    written = (c for c in spec.constraints if _least(c, spec.dims) is None)
+    reduced = (s.name for s in spec.sizes if s.name in spec.requires)
+    needed = (ir.Binary(BinaryOp.GE, ir.Var(name, INDEX), algebra.index(1)) for name in reduced)
+    return tuple(dict.fromkeys((*written, *needed)))
 
 
 def _least(constraint: ir.Expr, dims: tuple[str, ...]) -> tuple[str, int] | None:

@@ -15,7 +15,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ..errors import Span
 from ..ir.types import DType
-from ..language import externals, reader, recipes, reductions, yaml
+from ..language import externals, reader, recipes, reductions, scalars, yaml
 from ..schedule.base import OF_ANY, Primitive
 from ..schedule.registry import PRIMITIVES
 from ..targets.target import Registry
@@ -41,7 +41,7 @@ def schema(targets: Registry) -> Schema:
         **_record(reader.File, _FILE),
         "definitions": {
             "argument": _record(reader.ArgumentEntry, {"type": {"type": "string"}}),
-            "scalar": _record(reader.ScalarEntry, {"type": {"type": "string"}}),
+            "scalar": _record(scalars.ScalarEntry, {"type": _SCALAR}),
             "reduction": _record(reductions.ReductionEntry, _REDUCTION),
             "external": _record(externals.ExternalEntry, _EXTERNAL),
             "recipe": _record(recipes.RecipeEntry, _recipe(targets)),
@@ -79,6 +79,14 @@ def _list(item: Schema) -> Schema:
 
 # What the reader's own types leave open: a node that it reads further.
 _FORMULAS: Schema = {"anyOf": [_TEXT, _named(_TEXT)]}
+_SCALAR: Schema = {
+    "anyOf": [
+        {"type": "string"},
+        {"type": "array", "items": {"type": "string"}, "minItems": 2,
+         "maxItems": scalars.MAX_MEMBERS},
+    ],
+    "description": "a type of numbers, or the words that it may be",
+}  # fmt: skip
 _FILE: dict[str, Schema] = {
     "tilesmith": {"const": reader.VERSION, "description": "the version of the format"},
     "kernel": {"type": "string", "pattern": NAME, "maxLength": 64,

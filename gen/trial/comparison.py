@@ -39,7 +39,7 @@ class Comparison:
     finite: int
     variant: str = ""
     kind: InputKind = InputKind.RANDOM
-    scalars: Mapping[str, float] = field(default_factory=dict)
+    scalars: Mapping[str, float | str] = field(default_factory=dict)
 
     @property
     def mute(self) -> bool:

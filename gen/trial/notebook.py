@@ -30,6 +30,7 @@ from ..language import Dtypes
 from ..language.build import shape_of
 from ..language.formulas import oracle
 from ..language.model import Argument, KernelSpec, Size, size_text
+from ..language.scalars import members_of
 from ..language.shapes import derived, extent
 from ..lower.variants import suffix
 from ..pipeline import load, made
@@ -79,7 +80,7 @@ class NotebookKernel:
         return f"<kernel {spec.name} {spec.signature} of {spec.path}, {self.target.level}>"
 
     def __call__(
-        self, *arrays: ArrayLike, num_threads: int = 1, **scalars: complex
+        self, *arrays: ArrayLike, num_threads: int = 1, **scalars: complex | str
     ) -> Array | tuple[Array, ...]:
         """The outputs, new arrays; leading axes broadcast by the kernel's signature.
 
@@ -100,11 +101,28 @@ class NotebookKernel:
         inputs = {a.name: self._array(a, x) for a, x in zip(given, arrays, strict=True)}
         dtypes = self._dtypes(inputs)
         kernel = self._kernel(dtypes)
-        values = {**oracle.defaults(self.spec), **scalars}
+        values = {**oracle.defaults(self.spec), **self._numbers(scalars)}
         missing = [s.name for s in self.spec.scalars if s.name not in values]
         if missing:
             raise TypeError(f"{self.spec.name} needs the scalar {missing[0]!r}")
         return self._run(kernel, dtypes, inputs, values, num_threads)
+
+    def _numbers(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The scalars with words as their numbers. Raises TypeError and ValueError as a built
+        package's functions do.
+        """
+        numbers = dict(given)
+        for name, members in members_of(self.spec.scalars).items():
+            if name not in given:
+                continue
+            word, known = given[name], " or ".join(map(repr, members))
+            if not isinstance(word, str):
+                found = type(word).__name__
+                raise TypeError(f"{self.spec.name}: {name} must be {known}, got {found}")
+            if word not in members:
+                raise ValueError(f"{self.spec.name}: {name} must be {known}, got {word!r}")
+            numbers[name] = members.index(word)
+        return numbers
 
     def _array(self, argument: Argument, given: ArrayLike) -> Array:
         """What np.asarray gives. Raises TypeError as a built package's functions do."""

@@ -23,6 +23,7 @@ from ..ir.text.print_expr import expr_to_text
 from ..language import Dtypes
 from ..language.formulas import oracle
 from ..language.model import KernelSpec
+from ..language.scalars import members_of
 from ..language.shapes import not_negative
 from ..lower.variants import Variant, suffix, whens_of
 from ..pipeline import load, schedule_to_emit
@@ -46,7 +47,7 @@ from .inputs import (
     too_large,
 )
 from .plain import Reference
-from .sizes import edges, kernel_dims, other_scalars, sides
+from .sizes import edges, kernel_dims, other_scalars, other_words, sides
 
 
 @final
@@ -133,7 +134,7 @@ def _sizes(case: Comparison) -> str:
     return (_told(case.sizes) + _told(case.scalars)).strip()
 
 
-def _told(values: Mapping[str, float]) -> str:
+def _told(values: Mapping[str, float | str]) -> str:
     return "".join(f" {name}={value}" for name, value in values.items())
 
 
@@ -236,7 +237,7 @@ class _Setting:
     reference: Reference
     kernel: Runnable
     sizes: Sequence[Mapping[str, int]]
-    scalars: Mapping[str, float]
+    scalars: Mapping[str, float | str]
 
     @property
     def spec(self) -> KernelSpec:
@@ -275,14 +276,21 @@ class _Setting:
 def _settings(
     reference: Reference, whens: Sequence[Expr], width: int, kernel: Runnable
 ) -> Iterator[_Setting]:
-    """The scalars at their defaults; then, for each variant that these leave out, others."""
+    """The scalars at their defaults; then each other word, and, for each variant that these leave
+    out, other numbers.
+    """
     spec, dtypes = reference.spec, reference.dtypes
-    plain, own = specs.build(spec, dtypes), oracle.defaults(spec)
+    plain, own, known = specs.build(spec, dtypes), oracle.defaults(spec), members_of(spec.scalars)
     yield _Setting(reference, kernel, [*edges(spec, width), *sides(spec, whens)], {})
-    for other, beside in other_scalars(spec, whens):
+    words = ((other, list[dict[str, int]]()) for other in other_words(spec))
+    for other, beside in (*words, *other_scalars(spec, whens)):
         values = oracle.defaults(other)
         sizes = [s for s in (*edges(other, width), *beside) if not too_large(other, plain, s)]
-        changed = {n: v for n, v in values.items() if v is not own[n]}  # NaN differs from NaN
+        changed = {
+            n: known[n][int(v)] if n in known else v
+            for n, v in values.items()
+            if v is not own[n]  # NaN differs from NaN
+        }
         yield _Setting(Reference(other, dtypes), kernel.with_scalars(values), sizes, changed)
 
 

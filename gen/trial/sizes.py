@@ -74,7 +74,13 @@ def other_scalars(
     left = set(range(len(whens) + 1)) - {*map(_taken, _sides(spec, whens, _MOST_COMBOS))}
     near = {n + k for c in _numbers(whens) for n in (c, -c) for k in (-1, 0, 1)} | {*range(5)}
     ordered = sorted(near, key=abs)
-    choices = [[s.default, *(n for n in ordered if n != s.default)] for s in free]
+    choices = [
+        [
+            s.default,
+            *(n for n in (range(len(s.members)) if s.members else ordered) if n != s.default),
+        ]
+        for s in free
+    ]
     for chosen in itertools.islice(_by_changes(choices), _MOST_SCALARS):
         if not left:
             return
@@ -83,6 +89,14 @@ def other_scalars(
         if found := [held for held in groups if _taken(held) in left]:
             left -= {*map(_taken, found)}
             yield other, [sizes for held in found for sizes in _some(groups[held])]
+
+
+def other_words(spec: KernelSpec) -> Iterator[KernelSpec]:
+    """The spec with each other word that a scalar may be by default."""
+    for scalar in spec.scalars:
+        for number in range(len(scalar.members)):
+            if number != scalar.default:
+                yield with_defaults(spec, {scalar.name: number})
 
 
 def with_defaults(spec: KernelSpec, values: Mapping[str, Number]) -> KernelSpec:
@@ -192,10 +206,10 @@ def allowed(spec: KernelSpec, sizes: Mapping[str, int]) -> bool:
     least = specs.least_sizes(spec).items()
     try:
         values = values_of(spec, sizes)
-        needed = [value(c, values) for c in (*spec.constraints, *not_negative(spec))]
+        needed = [value(c, values) for c in (*specs.relations(spec), *not_negative(spec))]
     except SizeError:
         return False
-    least_ = [sizes[dim] >= size for dim, size in least]
+    least_ = [values[dim] >= size for dim, size in least]
     return all(least_) and all(needed) and all(values[s.name] >= 0 for s in spec.sizes)
 
 

@@ -124,5 +124,18 @@ def test_scalar_parameters() -> None:
             ts.clamp(x, low)
     with refused(OverflowError, "clamp: scalar low: int too large to convert to float"):
         ts.clamp(x, 10**400)
-    with refused(TypeError, "linear: scalar relu must convert to bool, got int"):
-        ts.linear(x, np.ones((2, 2)), x, relu=1)
+    with refused(TypeError, "trmm: scalar unit_diagonal must convert to bool, got int"):
+        ts.trmm(np.ones((2, 2)), np.ones((2, 2)), unit_diagonal=1)
+
+
+def test_words() -> None:
+    """Scalars that are words, as `activation` of `linear`: TypeError and ValueError for others."""
+    known = "'none' or 'relu' or 'gelu' or 'gelu_tanh' or 'silu' or 'sigmoid' or 'tanh'"
+    x = np.array([-1.0, 2.0])
+    assert ts.linear(x, np.eye(2), np.zeros(2), np.str_("relu")).tolist() == [0, 2]
+    for word in (1, None, True, b"relu"):
+        message = f"^linear: activation must be {known}, got {type(word).__name__}$"
+        with pytest.raises(TypeError, match=message):
+            ts.linear(x, np.eye(2), np.zeros(2), activation=word)
+    with refused(ValueError, f"linear: activation must be {known}, got 'ReLU'"):
+        ts.linear(x, np.eye(2), np.zeros(2), activation="ReLU")

@@ -118,8 +118,7 @@ ERRORS = [
      " not 'both'", 8, 32),
     ("  factor:", "  x:", "'x' is an argument already", 10, 3),
     ("  factor:", "  exp:", "'exp' is a word of the language already", 10, 3),
-    ("default: 2.0", "default: true_", "'default' of scalar 'factor' must be true or false or an"
-     " integer or a number or nothing, not 'true_'", 10, 30),
+    ("default: 2.0", "default: true_", "the default of 'factor' must be a number", 10, 3),
     ("type: T, default: 2.0", "type: int64, default: 2.5",
      "the default of 'factor' must be an integer", 10, 3),
     ("default: 2.0", "default: true", "the default of 'factor' must be a number", 10, 3),

@@ -51,9 +51,14 @@ FAILURES: tuple[type[Exception], ...] = (
 """What functions of NumPy, SciPy and scikit-image raise."""
 
 
-def check(scalar: yaml.Scalar, names: Collection[str], functions: Collection[str]) -> None:
+def check(
+    scalar: yaml.Scalar,
+    names: Collection[str],
+    functions: Collection[str],
+    words: grammar.Words = grammar.NO_WORDS,
+) -> None:
     """Refuses what `evaluate` would not run: unknown names and functions, other syntax."""
-    place, tree = grammar.parse(scalar, "eval")
+    place, tree = grammar.parse(scalar, "eval", words)
     assert isinstance(tree, ast.Expression)
     _check(tree.body, place, names, functions)
 
@@ -72,18 +77,24 @@ def names_in(scalar: yaml.Scalar) -> frozenset[str]:
 
 
 def evaluate(
-    scalar: yaml.Scalar, values: Mapping[str, Any], functions: Mapping[str, Callable[..., Any]]
+    scalar: yaml.Scalar,
+    values: Mapping[str, Any],
+    functions: Mapping[str, Callable[..., Any]],
+    words: grammar.Words = grammar.NO_WORDS,
 ) -> Any:
     """The formula's value over named `values`. Raises SpecError."""
-    return prepared(scalar, values, functions)()
+    return prepared(scalar, values, functions, words)()
 
 
 def prepared(
-    scalar: yaml.Scalar, values: Mapping[str, Any], functions: Mapping[str, Callable[..., Any]]
+    scalar: yaml.Scalar,
+    values: Mapping[str, Any],
+    functions: Mapping[str, Callable[..., Any]],
+    words: grammar.Words = grammar.NO_WORDS,
 ) -> Callable[[], Any]:
     """`evaluate`, read and checked once and run at each call. Raises SpecError, as the calls do."""
-    check(scalar, values.keys(), functions.keys())
-    place, tree = grammar.parse(scalar, "eval")
+    check(scalar, values.keys(), functions.keys(), words)
+    place, tree = grammar.parse(scalar, "eval", words)
     assert isinstance(tree, ast.Expression)
     body, evaluator = tree.body, _Evaluator(place, values, functions)
     return lambda: evaluator.value(body)
@@ -139,6 +150,8 @@ def _check(
             inside = [operand]
         case ast.Compare(left, [op], [right]) if type(op) in _COMPARE:
             inside = [left, right]
+        case ast.IfExp(test, then, otherwise):
+            inside = [test, then, otherwise]
         case _:
             raise SpecError("this is not part of a formula", place.span(node))
     for part in inside:
@@ -210,6 +223,8 @@ class _Evaluator:
                 return _UNARY[type(op)](self.number(operand))
             case ast.Compare(left, [op], [right]):
                 return _COMPARE[type(op)](self.number(left), self.number(right))
+            case ast.IfExp(test, then, otherwise):
+                return self.value(then if self.number(test) else otherwise)
             case _:
                 raise SpecError("this is not part of a formula", self.place.span(node))
 

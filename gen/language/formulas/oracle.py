@@ -21,8 +21,10 @@ from ..body.resolve import definitions
 from ..build import shape_of
 from ..model import Argument, Formula, KernelSpec
 from ..named_sizes import with_named
+from ..scalars import members_of
 from ..shapes import extent
 from ..syntax import nodes as syntax
+from ..syntax.grammar import Words
 from . import formula
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -63,7 +65,7 @@ def check(spec: KernelSpec) -> None:
     inputs = [a.name for a in spec.arguments if a.intent is not ir.Intent.OUT]
     known = [*inputs, *spec.all_dims, *(s.name for s in spec.scalars)]
     for oracle in spec.oracle:
-        formula.check(oracle.text, known, _ORACLE)
+        formula.check(oracle.text, known, _ORACLE, _words(spec))
     values = [
         *known,
         *(a.name for a in spec.arguments),
@@ -73,7 +75,8 @@ def check(spec: KernelSpec) -> None:
         _check_own(spec)
     for accuracy in spec.accuracy:
         axes = axis_names(spec, accuracy.output)
-        formula.check(accuracy.text, [*values, "eps", *(a for a in axes if a)], _ACCURACY)
+        names = [*values, "eps", *(a for a in axes if a)]
+        formula.check(accuracy.text, names, _ACCURACY, _words(spec))
 
 
 def _check_own(spec: KernelSpec) -> None:
@@ -110,7 +113,7 @@ def as_written(spec: KernelSpec, arrays: Arrays) -> tuple[Callable[[], Any], ...
     the calls do.
     """
     values = {**sizes(spec, arrays), **_scalars(spec, arrays, {}), **arrays}
-    return tuple(formula.prepared(o.text, values, _ORACLE) for o in spec.oracle)
+    return tuple(formula.prepared(o.text, values, _ORACLE, _words(spec)) for o in spec.oracle)
 
 
 def _evaluate(
@@ -131,17 +134,23 @@ def _evaluate(
         for a in spec.arguments
         if a.intent is not ir.Intent.OUT
     }
-    return {o.output: _fitting(o, values, _ORACLE, shapes[o.output]) for o in spec.oracle}
+    words = _words(spec)
+    return {o.output: _fitting(o, values, _ORACLE, words, shapes[o.output]) for o in spec.oracle}
+
+
+def _words(spec: KernelSpec) -> Words:
+    return Words(members=members_of(spec.scalars))
 
 
 def _fitting(
     wanted: Formula,
     values: Mapping[str, Any],
     functions: Mapping[str, Callable[..., Any]],
+    words: Words,
     shape: tuple[int, ...],
 ) -> NDArray[Any]:
     """The formula's value in the output's shape. Raises SpecError where it does not fit."""
-    found = formula.evaluate(wanted.text, values, functions)
+    found = formula.evaluate(wanted.text, values, functions, words)
     if found is None or isinstance(found, tuple | list):
         raise SpecError("this gives several values, or none", formula.span(wanted.text))
     array = numpy.asarray(found)
@@ -230,7 +239,7 @@ def _bound(
     eps = 0.0 if floating is None else float(storage.eps(floating))
     known = {name: _computed(value) for name, value in values.items()} | {**grids, "eps": eps}
     functions = _functions(None if floating is None else floating.dtype)
-    bound = _fitting(accuracy, known, functions, output.shape)
+    bound = _fitting(accuracy, known, functions, _words(spec), output.shape)
     if bound.dtype.kind == "c":
         raise SpecError("an error cannot be a complex number", formula.span(accuracy.text))
     return bound.astype(numpy.float64)

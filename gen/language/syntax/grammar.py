@@ -18,7 +18,7 @@ from ...ir.nodes import BinaryOp, Combiner, UnaryOp
 from ...ir.types import DType
 from .. import yaml
 from ..values import functions
-from . import hints, literals
+from . import hints, literals, members
 from . import nodes as ir
 
 MAX_TEXT = 20_000
@@ -55,7 +55,7 @@ class Words:
     """What the spec adds to the language. casts: names of types, which are functions too.
     reductions: those that it defines, with how many values each takes. functions: external ones,
     with how many arguments. operands: names with a dot. parameters: a recipe's, which have a `$`
-    before their names.
+    before their names. members: of scalars that are words, which.
     """
 
     casts: frozenset[str] = frozenset()
@@ -63,6 +63,7 @@ class Words:
     functions: Mapping[str, int] = field(default_factory=dict)
     operands: frozenset[str] = frozenset()
     parameters: frozenset[str] = frozenset()
+    members: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def named(self, name: str) -> str:
         """A name as it was written: Python reads an underscore, with which none begins, for `$`."""
@@ -140,6 +141,7 @@ def parse(scalar: yaml.Scalar, mode: str, words: Words = NO_WORDS) -> tuple[Posi
     except (RecursionError, MemoryError, ValueError):
         raise SpecError(f"the expression nests deeper than {MAX_DEPTH}", scalar.span) from None
     _check_depth(tree, place)
+    members.number(tree, words.members, place.span)
     return place, tree
 
 

@@ -326,6 +326,16 @@ cdef str _message():
 
 # ---- scalars ----
 
+cdef int _member(str kernel, str scalar, tuple members, given) except -1:
+    """The number of the word that a caller gave. Raises TypeError and ValueError."""
+    known = " or ".join([f"'{member}'" for member in members])
+    if not isinstance(given, str):
+        raise TypeError(f"{kernel}: {scalar} must be {known}, got {type(given).__name__}")
+    if given not in members:
+        raise ValueError(f"{kernel}: {scalar} must be {known}, got {given!r}")
+    return members.index(given)
+
+
 cdef int _set_scalars(ts_invocation *v, const ts_overload *overload, tuple parameters) except -1:
     cdef const ts_parameter *parameter
     cdef ts_dtype dtype

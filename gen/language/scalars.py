@@ -1,0 +1,90 @@
+"""The scalar parameters of a spec: numbers, and words of a list.
+
+Input: the YAML of `scalars`. Output: Scalars. Raises SpecError.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ..errors import Span, SpecError
+from ..ir.types import INDEX, DType
+from . import yaml
+from .model import Scalar
+from .syntax.members import Members, one_of
+from .type_variables import check_name
+
+MAX_MEMBERS = 64
+
+_INTEGERS = frozenset(dtype.value for dtype in DType if dtype.is_integer)
+
+Default = bool | int | float | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarEntry:
+    type: yaml.Scalar | yaml.List
+    span: Span
+    default: Default = None
+    doc: str = ""
+
+
+def read_scalar(key: yaml.Scalar, node: yaml.Node, elements: frozenset[str]) -> Scalar:
+    """A scalar. elements: the types that it may have, where it is a number."""
+    check_name(key)
+    entry = yaml.decode(node, ScalarEntry, f"scalar '{key.text}'")
+    if isinstance(entry.type, yaml.List):
+        members = _members(key, entry.type)
+        default = _member(key, entry.default, members)
+        return Scalar(key.text, INDEX.value, default, entry.doc, members, key.span)
+    name = entry.type.text
+    if name not in elements:
+        raise SpecError(f"unknown type '{name}'", entry.type.span, yaml.hint(name, elements))
+    return Scalar(key.text, name, _number(key, entry.default, name), entry.doc, span=key.span)
+
+
+def members_of(scalars: Iterable[Scalar]) -> Members:
+    """The words of the scalars that are words."""
+    return {s.name: s.members for s in scalars if s.members}
+
+
+def _members(key: yaml.Scalar, node: yaml.List) -> tuple[str, ...]:
+    words = tuple(_word(item) for item in node.items)
+    for item, word in zip(node.items, words, strict=True):
+        if words.count(word) > 1:
+            raise SpecError(f"'{key.text}' has the word '{word}' twice", item.span)
+    if not 2 <= len(words) <= MAX_MEMBERS:
+        raise SpecError(f"'{key.text}' must have 2 to {MAX_MEMBERS} words", node.span)
+    return words
+
+
+def _word(node: yaml.Node) -> str:
+    match node:
+        case yaml.Scalar(str(word)) if re.fullmatch(r"[A-Za-z]\w*", word, re.ASCII):
+            return word
+        case _:
+            hint = "quote what YAML reads as a number, true, false or null"
+            raise SpecError("a word has letters, digits and underscores", node.span, hint)
+
+
+def _member(key: yaml.Scalar, default: Default, members: tuple[str, ...]) -> int | None:
+    match default:
+        case None:
+            return None
+        case str() if default in members:
+            return members.index(default)
+        case _:
+            message = f"the default of '{key.text}' must be {one_of(members)}"
+            hint = yaml.hint(default, members) if isinstance(default, str) else None
+            raise SpecError(message, key.span, hint)
+
+
+def _number(key: yaml.Scalar, default: Default, element: str) -> bool | int | float | None:
+    if default is None:
+        return None
+    if isinstance(default, str) or (element == DType.BOOL.value) != isinstance(default, bool):
+        kind = "a bool" if element == DType.BOOL.value else "a number"
+        raise SpecError(f"the default of '{key.text}' must be {kind}", key.span)
+    if isinstance(default, float) and element in _INTEGERS:
+        raise SpecError(f"the default of '{key.text}' must be an integer", key.span)
+    return default
