@@ -1,4 +1,4 @@
-"""Named sizes: what a call works out of dims and scalars, and the prover knows as a dim alone.
+"""Named sizes: what a call works out of dims and scalars, and the body knows as a dim.
 
 Input: the spec's `sizes`, syntax. Output: a `NamedSize` each. Invariant: a value is over core dims,
 scalars and the names before it, so that a call can work the sizes out in order.
