@@ -274,6 +274,15 @@ def _dim_first(part: ir.Expr) -> ir.Expr:
             return part
 
 
+def not_empty(sizes: tuple[NamedSize, ...], requires: Collection[str]) -> tuple[ir.Expr, ...]:
+    """The constraints that named sizes are not 0 over which a max or min runs."""
+    return tuple(
+        ir.Binary(BinaryOp.GE, ir.Var(size.name), algebra.index(1), span=size.span)
+        for size in sizes
+        if size.name in requires
+    )
+
+
 def least_sizes(spec: KernelSpec) -> dict[str, int]:
     """The least size of each dim where that is not 0: constraints, and dims of a max or min."""
     least = dict.fromkeys(spec.requires, 1)

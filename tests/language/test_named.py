@@ -123,6 +123,8 @@ CASES: list[tuple[str, Callable[..., Array], list[tuple[tuple[Array, ...], dict[
     ("correlate", correlate,
      [((normal(3, h), normal(k)), {})
       for h, k in ((0, 1), (1, 1), (5, 5), (4, 5), (9, 2), (40, 7))]),
+    ("first_half_max", lambda x: x[:, : x.shape[1] // 2].max(1),
+     [((normal(3, n).astype("f4"),), {}) for n in (2, 3, 17, 40)]),
     ("halves", halves, [((normal(3, n),), {}) for n in (0, 1, 2, 3, 8, 41)]),
     ("upsample", upsample,
      [((normal(3, n).astype("f4"),), {"pad": p}) for n in (1, 2, 9) for p in (0, 1, 5)]),
@@ -214,6 +216,18 @@ def window_spec(old: str, new: str) -> KernelSpec:
     text = (SPECS / "window.yaml").read_text()
     assert text.count(old) == 1
     return loads(text.replace(old, new), "window.yaml")
+
+
+def test_a_max_over_a_named_size_needs_one_that_is_not_0() -> None:
+    """The dims over which a max runs are least sizes; what a call works out is a constraint."""
+    largest = notebook.compile(SPECS / "first_half_max.yaml")
+    np.testing.assert_array_equal(largest(np.arange(10.0, dtype="f4").reshape(2, 5)), [1, 6])
+    with pytest.raises(ValueError, match=r"^first_half_max: needs half >= 1, got half = 0$"):
+        largest(np.ones((2, 1), "f4"))
+    entry = manifest_entry(largest.spec, ["v2"], {})
+    assert entry.constraints == ("half >= 1",) and dict(entry.requires) == {}
+    drawn = list(edges(largest.spec, 8))
+    assert drawn and all(e["n"] >= 2 for e in drawn)
 
 
 def test_run_draws_sizes_that_are_allowed() -> None:
