@@ -18,11 +18,11 @@ from ..ir.interpret.evaluate import identity_constants
 from ..ir.types import INDEX, DType
 from .body.program import Definition, For, Part, Range
 from .body.resolve import definitions
+from .declared.externals import external
+from .declared.reductions import combiner
 from .expressions import Types, as_index, typed
-from .externals import external
 from .model import KernelSpec, Size
-from .reductions import combiner
-from .shapes import affine_constraints, extent, not_negative
+from .shapes import assumptions, extent
 from .syntax import nodes as syntax
 from .values.types import AnyType, Weak, concrete, holds, is_complex
 from .values.values import Typed, check_ordered, convert
@@ -68,7 +68,7 @@ def build(spec: KernelSpec, dtypes: Dtypes) -> ir.Kernel:
             for a in spec.arguments
         ),
         tuple(ir.Var(s.name, types.scalars[s.name], span=s.span) for s in spec.scalars),
-        (*affine_constraints(spec), *not_negative(spec)),
+        assumptions(spec),
         ir.Allocate(temporaries, body) if temporaries else body,
         span=spec.span,
     )

@@ -55,7 +55,7 @@ class Scalar:
 class DeclaredTemporary:
     """What the spec says of a temporary beyond its definition.
 
-    shape: over dims; None: as large as its definitions need.
+    shape: over dims, int64 scalars and named sizes; None: as large as its definitions need.
     """
 
     name: str
@@ -68,7 +68,7 @@ class DeclaredTemporary:
 @dataclass(frozen=True, slots=True)
 class NamedSize:
     """A size that a call works out: of dims, scalars and the named sizes before it. `value` may
-    hold what is not affine; to the body and the prover the name is a dim of its own.
+    hold what is not affine, which the prover then does not know; to the body the name is a dim.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Named sizes: what a call works out of dims and scalars, and the prover knows as a dim alone.
+"""Named sizes: what a call works out of dims and scalars, and the body knows as a dim.
 
 Input: the spec's `sizes`, syntax. Output: a `NamedSize` each. Invariant: a value is over core dims,
 scalars and the names before it, so that a call can work the sizes out in order.
@@ -6,7 +6,7 @@ scalars and the names before it, so that a call can work the sizes out in order.
 
 from collections.abc import Collection, Mapping
 
-from ..errors import SpecError
+from ..errors import Span, SpecError
 from ..ir import algebra, walk
 from ..ir import nodes as ir
 from ..ir.interpret import sizes
@@ -15,6 +15,7 @@ from ..ir.types import INDEX, DType
 from . import yaml
 from .body.indices import ARITHMETIC, index_expr
 from .model import KernelSpec, NamedSize
+from .shapes import integers
 from .syntax import grammar
 from .syntax import nodes as syntax
 
@@ -41,14 +42,13 @@ def read_sizes(
     return tuple(found)
 
 
-def integers(scalars: Mapping[str, str]) -> tuple[str, ...]:
-    """The scalars that sizes and conditions may depend on."""
-    return tuple(name for name, element in scalars.items() if element == INDEX.value)
-
-
-def check_whole(sizes: tuple[NamedSize, ...], loop_dim: str | None) -> None:
-    """Raises SpecError where one depends on the loop dim."""
+def check_whole(sizes: tuple[NamedSize, ...], loop_dim: str | None, span: Span) -> None:
+    """Raises SpecError where one is the loop dim, or depends on it. span: the signature's."""
     for size in sizes:
+        if size.name == loop_dim:
+            raise SpecError(
+                f"the leading axes must be one dim of its own, not the size '{loop_dim}'", span
+            )
         if loop_dim in walk.variables(size.value):
             raise SpecError(
                 f"the size '{size.name}' is of the loop dim '{loop_dim}'",

@@ -6,20 +6,24 @@ that point into the file.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ..errors import Span, SpecError
 from ..ir import nodes as ir
-from ..ir import walk
 from ..ir.types import INDEX, DType
 from . import yaml
 from .body.program import Program
-from .body.resolve import definitions, resolve
+from .body.resolve import resolve
 from .body.scope import Declared
+from .body.sizes import Sizes
 from .build import build, choices, shape_of
-from .externals import read_external
+from .declared.externals import read_external
+from .declared.reductions import check_laws, read_reduction
+from .declared.scalars import members_of, read_scalar
+from .declared.type_variables import check_name, read_type_variables, real_variables
 from .formulas import oracle
 from .model import (
     Argument,
@@ -32,16 +36,23 @@ from .model import (
     TypeVariable,
     storage_types,
 )
-from .named_sizes import check_whole, integers, read_sizes
-from .recipes import mentioned, read_recipes
-from .reductions import check_laws, read_reduction
-from .scalars import members_of, read_scalar
-from .shapes import array_type, dims_in, names_in, read_constraints, read_size, temporary_size
+from .named_sizes import check_whole, read_sizes
+from .recipes import read_recipes
+from .shapes import (
+    array_type,
+    dims_in,
+    integers,
+    known_sizes,
+    not_empty,
+    read_constraints,
+    read_size,
+    temporary_size,
+)
 from .signature import loop_dim_of, read_signature
 from .syntax import grammar
 from .syntax import nodes as syntax
 from .syntax.grammar import Words
-from .type_variables import check_name, read_type_variables, real_variables
+from .used import check_used
 
 VERSION = 1
 
@@ -107,7 +118,6 @@ def read(node: yaml.Node, path: str) -> KernelSpec:
     parts = [f"real({v.name})" for v in variables]
     elements = frozenset([v.name for v in variables] + parts + [dtype.value for dtype in DType])
     scalars = tuple(read_scalar(k, v, elements) for k, v in _entries(file.scalars))
-    members = members_of(scalars)
     types = {s.name: s.element for s in scalars if not s.members}
     arguments = tuple(_argument(k, v, elements, types) for k, v in file.arguments.entries)
     used = {*(a.element for a in arguments), *types.values()}
@@ -115,23 +125,21 @@ def read(node: yaml.Node, path: str) -> KernelSpec:
     dims = dims_in(arguments, {*types, *(key.text for key, _ in _entries(file.sizes))})
     sizes = _sizes(file.sizes, dims, types)
     all_dims = (*dims, *(s.name for s in sizes))
-    temporaries = tuple(_temporary(k, v, elements, all_dims) for k, v in _entries(file.temporaries))
+    loop_dim = loop_dim_of(signature, arguments, file.signature.span)
+    check_whole(sizes, loop_dim, file.signature.span)
+    constraints = read_constraints(file.constraints, all_dims, loop_dim, types)
+    known = known_sizes(dims, types, sizes, arguments, constraints)
+    shaped = partial(temporary_size, scalars=types, sizes=known)
+    temporaries = tuple(_temporary(k, v, elements, shaped) for k, v in _entries(file.temporaries))
     reductions = tuple(_reduction(k, v, elements) for k, v in _entries(file.reductions))
     externals = tuple(_external(k, v, elements) for k, v in _entries(file.externals))
     declared: tuple[_Named, ...] = (
         *sizes, *arguments, *scalars, *temporaries, *reductions, *externals
     )  # fmt: skip
     _check_distinct(variables, dims, declared, file)
-    loop_dim = loop_dim_of(signature, arguments, file.signature.span)
-    check_whole(sizes, loop_dim)
-    words = Words(
-        elements,
-        {r.name: len(r.parts) for r in reductions},
-        functions={e.name: len(e.arguments) for e in externals},
-        members=members,
-    )
+    words = _words(elements, scalars, reductions, externals)
     program = _program(
-        file.compute, words, all_dims, arguments, scalars, temporaries, storage_types(variables)
+        file.compute, words, known, arguments, scalars, temporaries, storage_types(variables)
     )
     spec = KernelSpec(
         path=path,
@@ -148,17 +156,31 @@ def read(node: yaml.Node, path: str) -> KernelSpec:
         temporaries=temporaries,
         reductions=reductions,
         externals=externals,
-        constraints=read_constraints(file.constraints, all_dims, loop_dim, types),
-        requires=program.requires,
+        constraints=(*constraints, *not_empty(sizes, program.requires)),
+        requires=tuple(dim for dim in program.requires if dim in dims),
         program=program,
         oracle=oracle.read(file.oracle, arguments),
         accuracy=oracle.read(file.accuracy, arguments),
         example=file.example,
-        recipes=read_recipes(file.recipes, (*all_dims, *integers(types)), members),
+        recipes=read_recipes(file.recipes, (*all_dims, *integers(types)), words.members),
         span=file.kernel.span,
     )
     _check(spec)
     return spec
+
+
+def _words(
+    elements: frozenset[str],
+    scalars: tuple[Scalar, ...],
+    reductions: tuple[Reduction, ...],
+    externals: tuple[ExternalFunction, ...],
+) -> Words:
+    return Words(
+        elements,
+        {r.name: len(r.parts) for r in reductions},
+        functions={e.name: len(e.arguments) for e in externals},
+        members=members_of(scalars),
+    )
 
 
 def _file(node: yaml.Node) -> File:
@@ -240,7 +262,10 @@ def _argument(
 
 
 def _temporary(
-    key: yaml.Scalar, node: yaml.Node, elements: frozenset[str], dims: tuple[str, ...]
+    key: yaml.Scalar,
+    node: yaml.Node,
+    elements: frozenset[str],
+    shaped: Callable[[syntax.Expr], ir.Expr],
 ) -> DeclaredTemporary:
     check_name(key)
     hint = 'write "T", or "T[m, n + 2]" to give its shape'
@@ -251,7 +276,7 @@ def _temporary(
     found = array_type(node)
     if found is None:
         raise SpecError(f"'{key.text}' must be a type", node.span, hint)
-    shape = tuple(temporary_size(axis, dims) for axis in found[1])
+    shape = tuple(map(shaped, found[1]))
     return DeclaredTemporary(key.text, _element(found[0], node.span, elements), shape, key.span)
 
 
@@ -271,7 +296,7 @@ def _external(key: yaml.Scalar, node: yaml.Node, elements: frozenset[str]) -> Ex
 def _program(
     compute: yaml.Scalar,
     words: Words,
-    dims: tuple[str, ...],
+    sizes: Sizes,
     arguments: tuple[Argument, ...],
     scalars: tuple[Scalar, ...],
     temporaries: tuple[DeclaredTemporary, ...],
@@ -281,12 +306,13 @@ def _program(
     if not body:
         raise SpecError("the body has no statement", compute.span)
     declared = Declared(
-        dims,
+        sizes.dims,
         {a.name: shape_of(a.shape) for a in arguments}
-        | {t.name: t.shape for t in temporaries if t.shape is not None},
+        | {t.name: tuple(map(sizes.shared, t.shape)) for t in temporaries if t.shape is not None},
         {a.name: a.intent for a in arguments},
         {s.name: s.element == INDEX.value for s in scalars},
         frozenset([*_assigned(body), *(a.name for a in arguments), *(t.name for t in temporaries)]),
+        sizes,
         frozenset(a.name for a in arguments if a.element in storage)
         | frozenset(t.name for t in temporaries if t.element in storage),
     )
@@ -308,63 +334,7 @@ def _assigned(body: tuple[syntax.Statement, ...]) -> set[str]:
 
 
 def _check(spec: KernelSpec) -> None:
-    _check_used(spec)
+    check_used(spec)
     for dtypes in choices(spec):
         check_laws(build(spec, dtypes))
     oracle.check(spec)
-
-
-def _check_used(spec: KernelSpec) -> None:
-    """Everything declared is used, and every output is written."""
-    all_definitions = list(definitions(spec.program.body))
-    written = {target.array for d in all_definitions for target in d.targets}
-    arrays_read, names_read = set[str](), set[str]()
-    for d in all_definitions:
-        if d.others:  # the parts of a tuple need each other
-            arrays_read |= {target.array for target in d.targets}
-        for expr in (d.value, *d.target.indices, d.guard):
-            for part in syntax.descend(expr) if expr else ():
-                if isinstance(part, syntax.Element):
-                    arrays_read.add(part.array)
-                elif isinstance(part, syntax.Name):
-                    names_read.add(part.name)
-    for a in spec.arguments:
-        if a.intent is not ir.Intent.IN and a.name not in written:
-            raise SpecError(f"the output '{a.name}' is never written", a.span)
-        if a.intent is ir.Intent.IN and a.name not in arrays_read | names_read:
-            raise SpecError(f"the argument '{a.name}' is not used", a.span)
-    for t in spec.program.temporaries:
-        if t.name in written and t.name not in arrays_read | names_read:
-            raise SpecError(f"the temporary '{t.name}' is never read", t.span)
-    _check_declared(spec, written, names_read)
-    called = {
-        part.function
-        for d in all_definitions
-        for expr in (d.value, d.guard)
-        for part in (syntax.descend(expr) if expr else ())
-        if isinstance(part, syntax.Apply)
-    }
-    for external in spec.externals:
-        if external.name not in called:
-            raise SpecError(f"the external function '{external.name}' is not used", external.span)
-    for reduction in spec.reductions:
-        if all(d.combiner != reduction.name for d in all_definitions):
-            raise SpecError(f"the reduction '{reduction.name}' is not used", reduction.span)
-
-
-def _check_declared(spec: KernelSpec, written: set[str], names_read: set[str]) -> None:
-    for temporary in spec.temporaries:
-        if temporary.name not in written:
-            raise SpecError(f"the temporary '{temporary.name}' is never defined", temporary.span)
-    used = names_read.union(
-        spec.program.names_in_bounds(),
-        mentioned(spec.recipes),
-        *(names_in(axis) for a in spec.arguments for axis in a.shape),
-        *(walk.variables(size.value) for size in spec.sizes),
-    )
-    for size in spec.sizes:
-        if size.name not in used:
-            raise SpecError(f"the size '{size.name}' is not used", size.span)
-    for scalar in spec.scalars:
-        if scalar.name not in used:
-            raise SpecError(f"the scalar '{scalar.name}' is not used", scalar.span)

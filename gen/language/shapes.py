@@ -6,20 +6,21 @@ input that is the dim or differs from it by a number, or has its value under `si
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from ..errors import SpecError
 from ..ir import algebra, walk
 from ..ir import nodes as ir
 from ..ir.index.facts import of_sizes
-from ..ir.index.linear import linear, same
+from ..ir.index.linear import linear, same, tidy
 from ..ir.interpret.sizes import told
 from ..ir.nodes import BinaryOp
 from ..ir.types import INDEX
 from . import yaml
 from .body.indices import condition_expr, index_expr, size
-from .model import Argument, KernelSpec, Size
+from .body.sizes import Sizes, sizes_of
+from .model import Argument, KernelSpec, NamedSize, Size
 from .syntax import grammar
 from .syntax import nodes as syntax
 
@@ -110,9 +111,43 @@ def _is_quotient(node: ir.Node) -> bool:
             return False
 
 
-def affine_constraints(spec: KernelSpec) -> tuple[ir.Expr, ...]:
+def assumptions(spec: KernelSpec) -> tuple[ir.Expr, ...]:
+    """What every call that runs the kernel establishes, and the prover is told."""
+    constraints = affine(spec.constraints)
+    return (*constraints, *definitions(spec.sizes), *not_negative(spec))
+
+
+def affine(constraints: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
     """The constraints that the prover is told: a call checks the others alone."""
-    return tuple(c for c in spec.constraints if is_affine(c))
+    return tuple(c for c in constraints if is_affine(c))
+
+
+def definitions(sizes: Iterable[NamedSize]) -> tuple[ir.Expr, ...]:
+    """That named sizes are their values, of those that the prover knows exactly."""
+    return tuple(
+        ir.Binary(BinaryOp.EQ, ir.Var(size.name), tidy(size.value), span=size.span)
+        for size in sizes
+        if is_affine(size.value)
+    )
+
+
+def known_sizes(
+    dims: tuple[str, ...],
+    scalars: Mapping[str, str],
+    sizes: tuple[NamedSize, ...],
+    arguments: tuple[Argument, ...],
+    constraints: tuple[ir.Expr, ...],
+) -> Sizes:
+    """The same for shapes: `max(n - k + 1, 0)` is `n - k + 1` where calls have `k <= n`."""
+    named = {s.name: s.value if is_affine(s.value) else None for s in sizes}
+    axes = (axis for a in arguments for axis in a.shape if axis not in dims)
+    follow = dict.fromkeys(extent(axis) for axis in axes if not isinstance(axis, int))
+    return sizes_of(dims, integers(scalars), named, tuple(follow), affine(constraints))
+
+
+def integers(scalars: Mapping[str, str]) -> tuple[str, ...]:
+    """The scalars that sizes and conditions may depend on."""
+    return tuple(name for name, element in scalars.items() if element == INDEX.value)
 
 
 def is_affine(expr: ir.Expr) -> bool:
@@ -123,12 +158,19 @@ def is_affine(expr: ir.Expr) -> bool:
     )
 
 
-def temporary_size(expr: syntax.Expr, dims: tuple[str, ...]) -> ir.Expr:
+def temporary_size(expr: syntax.Expr, scalars: Mapping[str, str], sizes: Sizes) -> ir.Expr:
     """One axis of a temporary; 0 where the expression is negative."""
+    names = (*sizes.dims, *integers(scalars))
     for part in syntax.descend(expr):
-        if isinstance(part, syntax.Name) and part.name not in dims:
-            raise SpecError(f"'{part.name}' is not a dim", part.span, yaml.hint(part.name, dims))
-    return size(index_expr(expr, dims), dims)
+        if isinstance(part, syntax.Name):
+            _check_scalar(part, scalars)
+            if part.name not in names:
+                raise SpecError(
+                    f"'{part.name}' is not a dim", part.span, yaml.hint(part.name, names)
+                )
+    written = index_expr(expr, names)
+    _refuse_products(written, expr)
+    return size(written, sizes)
 
 
 # ---------------------------------------------------------------- axes
@@ -232,9 +274,18 @@ def _dim_first(part: ir.Expr) -> ir.Expr:
             return part
 
 
+def not_empty(sizes: tuple[NamedSize, ...], requires: Collection[str]) -> tuple[ir.Expr, ...]:
+    """The constraints that named sizes are not 0 over which a max or min runs."""
+    return tuple(
+        ir.Binary(BinaryOp.GE, ir.Var(size.name), algebra.index(1), span=size.span)
+        for size in sizes
+        if size.name in requires
+    )
+
+
 def least_sizes(spec: KernelSpec) -> dict[str, int]:
     """The least size of each dim where that is not 0: constraints, and dims of a max or min."""
-    least = {dim: 1 for dim in spec.requires if dim in spec.dims}
+    least = dict.fromkeys(spec.requires, 1)
     for constraint in spec.constraints:
         found = _least(constraint, spec.dims)
         if found is not None:
@@ -244,13 +295,8 @@ def least_sizes(spec: KernelSpec) -> dict[str, int]:
 
 
 def relations(spec: KernelSpec) -> tuple[ir.Expr, ...]:
-    """The constraints beyond those that say the least size of a dim; and that there is something
-    to take the max or min of where a named size says how much.
-    """
-    written = (c for c in spec.constraints if _least(c, spec.dims) is None)
-    reduced = (s.name for s in spec.sizes if s.name in spec.requires)
-    needed = (ir.Binary(BinaryOp.GE, ir.Var(name, INDEX), algebra.index(1)) for name in reduced)
-    return tuple(dict.fromkeys((*written, *needed)))
+    """The constraints beyond those that say the least size of a dim."""
+    return tuple(c for c in spec.constraints if _least(c, spec.dims) is None)
 
 
 def _least(constraint: ir.Expr, dims: tuple[str, ...]) -> tuple[str, int] | None:
@@ -263,9 +309,9 @@ def _least(constraint: ir.Expr, dims: tuple[str, ...]) -> tuple[str, int] | None
             return None
 
 
-def derived(spec: KernelSpec) -> tuple[ir.Expr, ...]:
+def derived(arguments: tuple[Argument, ...]) -> tuple[ir.Expr, ...]:
     """The sizes of arguments that are neither dims nor numbers, each once."""
-    axes = (axis for a in spec.arguments for axis in a.shape if not isinstance(axis, str | int))
+    axes = (axis for a in arguments for axis in a.shape if not isinstance(axis, str | int))
     return tuple(dict.fromkeys(axes))
 
 
@@ -273,6 +319,6 @@ def not_negative(spec: KernelSpec) -> tuple[ir.Expr, ...]:
     """What a call checks of such sizes, and proofs may take for granted."""
     return tuple(
         ir.Binary(BinaryOp.GE, axis, algebra.index(0), span=axis.span)
-        for axis in derived(spec)
+        for axis in derived(spec.arguments)
         if not of_sizes(spec.all_dims, (axis,)).holds(linear(axis))
     )

@@ -11,11 +11,11 @@ from dataclasses import replace
 from ..ir import algebra, walk
 from ..ir import nodes as ir
 from ..ir.index.facts import Facts, of_kernel
-from ..ir.index.linear import linear, tidy
+from ..ir.index.linear import linear
 from ..ir.index.simplify import resolve
 from ..ir.nodes import BinaryOp
 from ..language.model import NamedSize
-from ..language.shapes import is_affine
+from ..language.shapes import definitions, is_affine
 from ..poly.rewrites.equivalence import check_unchanged
 
 
@@ -29,11 +29,8 @@ def where(kernel: ir.Kernel, condition: ir.Expr, sizes: tuple[NamedSize, ...]) -
                 fixed[name] = number
     if not fixed:
         return replace(kernel, assumptions=(*kernel.assumptions, condition))
-    values = ((s.name, walk.substitute(s.value, fixed)) for s in sizes)
-    known = (
-        ir.Binary(BinaryOp.EQ, ir.Var(name), tidy(value))
-        for name, value in values
-        if is_affine(value)
+    known = definitions(
+        replace(s, value=walk.substitute(s.value, fixed)) for s in sizes if not is_affine(s.value)
     )
     assumed = replace(kernel, assumptions=(*kernel.assumptions, condition, *known))
     start = replace(assumed, body=walk.substitute(kernel.body, fixed))

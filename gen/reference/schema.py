@@ -15,7 +15,8 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ..errors import Span
 from ..ir.types import DType
-from ..language import externals, reader, recipes, reductions, scalars, yaml
+from ..language import reader, recipes, yaml
+from ..language.declared import externals, reductions, scalars
 from ..schedule.base import OF_ANY, Primitive
 from ..schedule.registry import PRIMITIVES
 from ..targets.target import Registry

@@ -28,9 +28,9 @@ from ..ir.types import INDEX, DType
 from ..ir.walk import variables
 from ..language import Dtypes
 from ..language.build import shape_of
+from ..language.declared.scalars import members_of
 from ..language.formulas import oracle
 from ..language.model import Argument, KernelSpec, Size, size_text
-from ..language.scalars import members_of
 from ..language.shapes import derived, extent
 from ..lower.variants import suffix
 from ..pipeline import load, made
@@ -255,10 +255,11 @@ class NotebookKernel:
     ) -> None:
         """Raises ValueError where sizes do not fit the inputs' core shapes."""
         name = self.spec.name
-        for size in derived(self.spec):
-            if value(size, values) < 0:
+        for size in derived(self.spec.arguments):
+            text = expr_to_text(size)
+            if self._value(text, size, values) < 0:
                 sizes = given_values(size, values)
-                raise ValueError(f"{name}: the size {expr_to_text(size)} is negative for {sizes}")
+                raise ValueError(f"{name}: the size {text} is negative for {sizes}")
         for a, shape in given:
             for axis, (own, got) in enumerate(zip(self._core(a), shape, strict=True)):
                 expected = value(extent(own), values)

@@ -21,9 +21,9 @@ from ..errors import TilesmithError
 from ..ir.nodes import Expr, Kernel
 from ..ir.text.print_expr import expr_to_text
 from ..language import Dtypes
+from ..language.declared.scalars import members_of
 from ..language.formulas import oracle
 from ..language.model import KernelSpec
-from ..language.scalars import members_of
 from ..language.shapes import not_negative
 from ..lower.variants import Variant, suffix, whens_of
 from ..pipeline import load, schedule_to_emit

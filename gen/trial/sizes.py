@@ -206,10 +206,10 @@ def allowed(spec: KernelSpec, sizes: Mapping[str, int]) -> bool:
     least = specs.least_sizes(spec).items()
     try:
         values = values_of(spec, sizes)
-        needed = [value(c, values) for c in (*specs.relations(spec), *not_negative(spec))]
+        needed = [value(c, values) for c in (*spec.constraints, *not_negative(spec))]
     except SizeError:
         return False
-    least_ = [values[dim] >= size for dim, size in least]
+    least_ = [sizes[dim] >= size for dim, size in least]
     return all(least_) and all(needed) and all(values[s.name] >= 0 for s in spec.sizes)
 
 

@@ -10,7 +10,7 @@ from gen.ir.text.parser import from_text
 from gen.ir.text.printer import to_text
 from gen.ir.types import DType
 from gen.language import KernelSpec, build, loads
-from gen.language.externals import python_functions
+from gen.language.declared.externals import python_functions
 from gen.pipeline import emit, schedule
 from gen.poly.prove import prove
 from gen.targets.cpu import jit

@@ -1,5 +1,7 @@
 """Named sizes: what calls work out of dims and scalars, interpreted and compiled, against NumPy."""
 
+import itertools
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +13,9 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from gen.binding.entry import manifest_entry
 from gen.errors import SpecError
+from gen.ir.interpret.evaluate import InterpError
 from gen.ir.interpret.interp import run
+from gen.ir.interpret.sizes import SizeError, value
 from gen.ir.nodes import Intent
 from gen.ir.text.parser import from_text
 from gen.ir.text.print_expr import expr_to_text
@@ -22,11 +26,15 @@ from gen.language import (
     choices,
     load,
     loads,
+    with_named,
 )
 from gen.language.formulas import oracle
 from gen.lower.variants import suffix
 from gen.pipeline import emit, schedule_to_emit
+from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
+from gen.poly.values.flow import plain_flow
+from gen.poly.witness import Refused
 from gen.targets.c import library
 from gen.targets.cpu import jit
 from gen.targets.cpu.levels import Level
@@ -83,6 +91,20 @@ def window(x: Array, seconds: float, rate: float, parts: int) -> Array:
     return sliding_window_view(x, long, 1)[:, ::step].sum(2)
 
 
+def correlate(x: Array, w: Array) -> Array:
+    if len(w) > x.shape[1]:
+        return np.zeros((len(x), 0))
+    return np.maximum(sliding_window_view(x, len(w), -1) @ w, 0)
+
+
+def halves(x: Array) -> Array:
+    return np.add.reduceat(x, np.arange(0, x.shape[1], 2), 1) if x.size else x
+
+
+def upsample(x: Array, pad: int) -> Array:
+    return np.pad(x, [(0, 0), (pad, pad)], mode="edge").repeat(2, 1)
+
+
 POOLED = [
     ((normal(2, h, w),), {"size": size, "stride": stride, "padding": padding})
     for h, w in ((3, 4), (7, 37))
@@ -98,6 +120,14 @@ CASES: list[tuple[str, Callable[..., Array], list[tuple[tuple[Array, ...], dict[
     ("window", window,
      [((normal(2, n),), {"seconds": s, "rate": 2.0, "parts": parts})
       for n in (1, 5, 40) for s, parts in ((0.3, 1), (1.5, 2), (2.2, 5))]),
+    ("correlate", correlate,
+     [((normal(3, h), normal(k)), {})
+      for h, k in ((0, 1), (1, 1), (5, 5), (4, 5), (9, 2), (40, 7))]),
+    ("first_half_max", lambda x: x[:, : x.shape[1] // 2].max(1),
+     [((normal(3, n).astype("f4"),), {}) for n in (2, 3, 17, 40)]),
+    ("halves", halves, [((normal(3, n),), {}) for n in (0, 1, 2, 3, 8, 41)]),
+    ("upsample", upsample,
+     [((normal(3, n).astype("f4"),), {"pad": p}) for n in (1, 2, 9) for p in (0, 1, 5)]),
 ]  # fmt: skip
 
 
@@ -141,7 +171,7 @@ def check(
 ) -> None:
     named, sizes = named_arrays(spec, arrays, scalars)
     for threads in (1, 2):
-        given = {**named, "y": np.full(result.shape, np.nan)}
+        given = {**named, "y": np.full(result.shape, np.nan, result.dtype)}
         loaded.compiled(given, scalars, dims=sizes, threads=threads)
         np.testing.assert_allclose(given["y"], result, rtol=1e-12, atol=1e-12)
 
@@ -188,6 +218,18 @@ def window_spec(old: str, new: str) -> KernelSpec:
     return loads(text.replace(old, new), "window.yaml")
 
 
+def test_a_max_over_a_named_size_needs_one_that_is_not_0() -> None:
+    """The dims over which a max runs are least sizes; what a call works out is a constraint."""
+    largest = notebook.compile(SPECS / "first_half_max.yaml")
+    np.testing.assert_array_equal(largest(np.arange(10.0, dtype="f4").reshape(2, 5)), [1, 6])
+    with pytest.raises(ValueError, match=r"^first_half_max: needs half >= 1, got half = 0$"):
+        largest(np.ones((2, 1), "f4"))
+    entry = manifest_entry(largest.spec, ["v2"], {})
+    assert entry.constraints == ("half >= 1",) and dict(entry.requires) == {}
+    drawn = list(edges(largest.spec, 8))
+    assert drawn and all(e["n"] >= 2 for e in drawn)
+
+
 def test_run_draws_sizes_that_are_allowed() -> None:
     spec = load(SPECS / "max_pool2d.yaml")
     drawn = list(edges(spec, 8))
@@ -204,6 +246,144 @@ def test_what_the_manifest_says() -> None:
         "count": "max((n - length) // step + 1, 0)",
     }
     assert entry.sizes == ("length", "step", "count") and entry.constraints == ("length >= 1",)
+
+
+# ---------------------------------------------------------------- what is known of them
+
+DEFINED = """\
+tilesmith: 1
+kernel: k
+doc: d
+signature: (n)->(p)
+dtypes: {T: [float64]}
+arguments:
+  x: {type: "T[n]"}
+  y: {type: "T[p]", intent: out}
+scalars: {s: {type: int64, default: 1}}
+sizes: {SIZES}
+constraints: [CONSTRAINTS]
+compute: |
+  y[i] = s
+  for i in range(REACH):
+      y[i] += x[i]
+"""
+
+
+def defined(sizes: str, constraints: str, reach: str) -> KernelSpec:
+    text = DEFINED.replace("SIZES", sizes).replace("CONSTRAINTS", constraints)
+    return loads(text.replace("REACH", reach), "k.yaml")
+
+
+def prove_plain(spec: KernelSpec) -> None:
+    kernel = build(spec, choices(spec)[0])
+    prove(kernel, Scheduled(kernel, plain_flow(kernel)))
+
+
+PROVED = [  # sizes, constraints, how many elements of x are added to as many of y
+    ("p: n // 2", "", "n // 2"),
+    ("p: n // 2", "", "p"),
+    ("p: n // 2", "", "(n - 1) // 2"),
+    ("p: n - 3", "", "n - 3"),
+    ("p: n - 3", "", "min(3, n, p)"),  # a call has p >= 0, and so n >= 3
+    ("p: n % 4", "", "p"),
+    ("q: n % 4, p: n - q", "", "n // 4 * 4"),
+    ('p: "max(min(n, 7) - 2, 0)"', "", "min(n, 7) - 2"),
+    ("p: n + 2 * s", "s >= 0", "n"),
+    ("p: n + 2 * s", "s >= -3", "n - 6"),
+    ("p: s", "s <= n", "p"),
+    ("q: n // s, p: 3 * q + 1", "s >= 1, 3 * q < n", "3 * q"),  # q alone is not known
+]
+REFUSED = [
+    ("p: n // 2", "", "n - n // 2", "n=1, p=0, s=0"),
+    ("p: n - 3", "", "n - 2", "n=3, p=0, s=0"),
+    ("p: n + 2 * s", "", "n", "n=2, p=0, s=-1"),
+    ("p: n // s", "s >= 1", "n // 2", "n=2, p=0, s=1"),  # which is not affine
+    ("q: n // s, p: q + 1", "s >= 1, q < n", "q + 2", "n=1, q=0, p=1, s=1"),
+]
+
+
+@pytest.mark.parametrize(("sizes", "constraints", "reach"), PROVED)
+def test_the_prover_knows_what_an_affine_size_is(sizes: str, constraints: str, reach: str) -> None:
+    spec = defined(sizes, constraints, reach)
+    prove_plain(spec)
+    called = notebook.NotebookKernel(spec, Cpu(Level.V2))
+    for n in range(12):
+        x = normal(n)
+        try:
+            known = with_named(spec, {"n": n, "s": 1})
+        except SizeError:
+            continue
+        if known["p"] < 0:
+            with pytest.raises(ValueError, match=r"^k: the size p is negative for n = "):
+                called(x)
+        elif all(value(c, known) for c in spec.constraints):
+            added = np.zeros(int(known["p"]))
+            count = max(eval(reach, {"min": min}, dict(known)), 0)
+            added[:count] = x[:count]
+            np.testing.assert_array_equal(called(x), added + 1)
+
+
+@pytest.mark.parametrize(("sizes", "constraints", "reach", "example"), REFUSED)
+def test_the_prover_assumes_no_more(sizes: str, constraints: str, reach: str, example: str) -> None:
+    with pytest.raises(Refused) as info:
+        prove_plain(defined(sizes, constraints, reach))
+    assert f"(for example: {example};" in str(info.value)
+
+
+def test_the_interpreter_checks_what_a_size_is() -> None:
+    spec = defined("p: n // 2", "", "p")
+    kernel = build(spec, choices(spec)[0])
+    assert [expr_to_text(a) for a in kernel.assumptions] == ["p == n // 2"]
+    with pytest.raises(InterpError, match="the kernel assumes p == n // 2"):
+        run(kernel, {"x": normal(6)}, {"s": 1}, dims={"p": 4})
+    assert len(run(kernel, {"x": normal(6)}, {"s": 1}, dims={"p": 3})["y"]) == 3
+
+
+def test_a_size_that_leaves_64_bits_is_an_error() -> None:
+    """Of an int64 that wraps it would not be true that p >= n, which is proved here."""
+    called = notebook.NotebookKernel(defined("p: n + 2 * s", "s >= 0", "n"), Cpu(Level.V2))
+    for s in (2**62, 2**63 - 1):
+        with pytest.raises(
+            ValueError, match=rf"^k: p: {2 * s} is not an int64, for s = {s}, n = 3$"
+        ):
+            called(normal(3), s=s)
+
+
+def test_a_named_size_is_not_the_loop_dim() -> None:
+    """A call may run the loop dim in parts, and has any number of leading axes."""
+    text = DEFINED.replace("SIZES", "r: n + 1, p: n").replace("CONSTRAINTS", "")
+    text = text.replace('"T[p]", intent', '"T[r, p]", intent').replace("y[i]", "y[b, i]")
+    text = text.replace("range(REACH):\n", "range(n):\n      for b in r:\n  ")
+    with pytest.raises(SpecError) as info:
+        loads(text, "k.yaml")
+    assert info.value.message == "the leading axes must be one dim of its own, not the size 'r'"
+    assert info.value.span is not None and info.value.span.line == 4
+
+
+def test_the_name_and_what_it_is_are_one_size() -> None:
+    """So loops over both have one bound, and any step may put them together."""
+    spec = load(SPECS / "correlate.yaml")
+    (t,) = spec.program.temporaries
+    assert [expr_to_text(e) for e in t.shape] == ["m", "oh"]
+    lowered = schedule_to_emit(spec, choices(spec)[0], Cpu(Level.V2), prove)[-1].lowered.kernel
+    assert "min(" not in to_text(lowered)
+    wrong = (SPECS / "correlate.yaml").read_text().replace("h - k + 1]", "h - k + 2]")
+    with pytest.raises(SpecError) as info:
+        loads(wrong, "correlate.yaml")
+    assert info.value.message == "index 'i' runs over oh but axis 1 of 't' has size h - k + 2"
+
+
+def test_named_sizes_that_hold_each_other_many_times_take_no_time() -> None:
+    names = [f"p{k}" for k in range(12)] + ["p"]
+    sizes = ["p0: n % 3"] + [
+        f"{new}: {' + '.join(f'max({old} % {k}, {k})' for k in range(2, 10))}"
+        for old, new in itertools.pairwise(names)
+    ]
+    start = time.process_time()
+    spec = defined(
+        ", ".join(f'{s.partition(":")[0]}: "{s.partition(":")[2]}"' for s in sizes), "", "0"
+    )
+    assert time.process_time() - start < 5 and len(spec.sizes) == 13
 
 
 # ---------------------------------------------------------------- scalars that a variant fixes

@@ -1,5 +1,7 @@
 """Sizes that follow from others: interpreted and compiled, plain and scheduled, against NumPy."""
 
+import itertools
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -14,11 +16,14 @@ from gen.ir.interpret.evaluate import InterpError
 from gen.ir.interpret.interp import run
 from gen.ir.nodes import Intent
 from gen.ir.text.parser import from_text
+from gen.ir.text.print_expr import expr_to_text
 from gen.ir.text.printer import to_text
 from gen.language import KernelSpec, build, choices, least_sizes, load, loads, relations
 from gen.lower.variants import suffix
 from gen.pipeline import emit, schedule_to_emit
+from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
+from gen.poly.values.flow import plain_flow
 from gen.targets.c import library
 from gen.targets.cpu import jit
 from gen.targets.cpu.levels import Level
@@ -61,6 +66,24 @@ def nearest(x: Array, size: int) -> Array:
     return x[:, np.arange(size) * x.shape[1] // size]
 
 
+def rectified(x: Array, w: Array) -> Array:
+    if len(w) > x.shape[1]:
+        return np.zeros((len(x), 0))
+    return np.maximum(valid(x, w), 0)
+
+
+def padded_windows(x: Array, w: Array, pad: int) -> Array:
+    return valid(padded(x, pad), w)
+
+
+def lagged(x: Array, lag: int) -> Array:
+    n = x.shape[1]
+    later = np.zeros_like(x)
+    for j in range(n):
+        later[:, j] = x[:, j + lag] if 0 <= j + lag < n else 0
+    return x - later
+
+
 def sparse(start: Array, column: Array, value: Array, x: Array) -> Array:
     rows = np.repeat(np.arange(len(start) - 1), np.diff(start))
     return np.bincount(rows, value * x[column], len(start) - 1).astype(float)
@@ -90,6 +113,13 @@ CASES: list[Case] = [
     ("differences", lambda x: np.diff(x), [((normal(3, n),), {}) for n in (1, 2, 9, 30)]),
     ("padded", padded, [((normal(3, n),), {"pad": p}) for n in (0, 1, 17) for p in (0, 1, 3)]),
     ("nearest", nearest, [((normal(3, n),), {"size": s}) for n in (1, 7) for s in (0, 1, 7, 19)]),
+    ("rectified", rectified, [((normal(3, n), normal(k)), {})
+                              for n, k in [(0, 1), (1, 1), (5, 5), (9, 2), (40, 7)]]),
+    ("padded_windows", padded_windows, [((normal(3, n), normal(k)), {"pad": p})
+                                        for n, k, p in [(0, 1, 1), (1, 3, 1), (2, 2, 0), (0, 2, 1),
+                                                        (9, 4, 3), (40, 7, 2)]]),
+    ("lagged", lagged, [((normal(3, n),), {"lag": s})
+                        for n in (0, 1, 9, 30) for s in (0, 1, -1, 8, -8, 31, -40)]),
 ]  # fmt: skip
 
 
@@ -262,6 +292,140 @@ def test_errors(text: str, message: str, line: int, column: int) -> None:
     assert info.value.message == message
     assert info.value.span is not None
     assert (info.value.span.line, info.value.span.column) == (line, column)
+
+
+# ---------------------------------------------------------------- shapes that are one
+
+
+def shapes(spec: KernelSpec) -> dict[str, tuple[str, ...]]:
+    return {t.name: tuple(map(expr_to_text, t.shape)) for t in spec.program.temporaries}
+
+
+FILTERED = """\
+tilesmith: 1
+kernel: k
+doc: d
+signature: (n),(k)->(n - k + 1)
+dtypes: {T: [float64]}
+arguments:
+  x: {type: "T[n]"}
+  w: {type: "T[k]"}
+  y: {type: "T[n - k + 1]", intent: out}
+scalars: {s: {type: int64, default: 1}}
+temporaries: {t: "T[n - k + 1]"}
+compute: |
+  t[i] = sum(x[i + l] * w[l] for l in k)
+  y[i] = t[i] + s
+"""
+
+
+def filtered(shape: str, *constraints: str) -> KernelSpec:
+    text = FILTERED.replace('{t: "T[n - k + 1]"}', f'{{t: "T[{shape}]"}}')
+    return loads(f"{text}constraints: [{', '.join(constraints)}]\n", "k.yaml")
+
+
+@pytest.mark.parametrize(
+    ("shape", "constraints"),
+    [
+        ("n - k + 1", ()),  # an argument has it, so that a call raises where it is negative
+        ("1 + n - k", ("1 <= k <= n",)),
+        ("max(n - k, -1) + 1", ("k <= n",)),
+        ("max(n - k + 1, 0)", ()),
+        ("min(n, n - k + 1)", ("k >= 1",)),
+        ("s - k + 1", ("s == n",)),
+    ],
+)
+def test_a_shape_that_calls_make_that_of_an_argument_is_that(
+    shape: str, constraints: tuple[str, ...]
+) -> None:
+    spec = filtered(shape, *constraints)
+    kernel = build(spec, choices(spec)[0])
+    prove(kernel, Scheduled(kernel, plain_flow(kernel)))
+    x, w = normal(9), normal(4)
+    got = run(kernel, {"x": x, "w": w}, {"s": 9})["y"]
+    np.testing.assert_allclose(got, valid(x, w) + 9, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("shape", "constraints", "has"),
+    [
+        ("n - k", (), "max(n - k, 0)"),
+        ("n + s - k + 1", ("s >= 0",), "n + s - k + 1"),
+        ("n + s - k + 1", (), "max(n + s - k + 1, 0)"),
+        ("min(n, n - k + 1)", (), "min(n, n - k + 1)"),
+        ("n - k + 1 + s % 2", (), "n + s % 2 - k + 1"),
+        ("s - k + 1", ("s * 1 // n == n",), "max(s - k + 1, 0)"),  # which calls alone check
+    ],
+)
+def test_a_shape_that_may_be_another_is_not(
+    shape: str, constraints: tuple[str, ...], has: str
+) -> None:
+    message = f"index 'i' runs over n - k + 1 but axis 0 of 't' has size {has}"
+    with pytest.raises(SpecError) as info:
+        filtered(shape, *constraints)
+    assert info.value.message == message
+
+
+def test_only_what_a_call_checks_makes_a_shape_plain() -> None:
+    """A temporary's own shape says nothing: one below 0 counts as 0."""
+    text = FILTERED.replace('"T[n - k + 1]", intent', '"T[max(n - k + 1, 0)]", intent')
+    text = text.replace("->(n - k + 1)", "->(max(n - k + 1, 0))")
+    assert shapes(loads(text, "k.yaml")) == {"t": ("max(n - k + 1, 0)",)}
+
+
+def test_a_temporary_has_the_axis_as_the_argument_has_it() -> None:
+    spec = load(SPECS / "rectified.yaml")
+    assert shapes(spec) == {"t": ("m", "n - k + 1")}
+    spec = load(SPECS / "padded_windows.yaml")
+    assert shapes(spec) == {"wide": ("m", "n + 2 * pad")}
+    assert shapes(load(SPECS / "lagged.yaml")) == {"later": ("m", "max(n - lag, 0)")}
+
+
+def test_a_scalar_that_only_a_temporary_has_is_used() -> None:
+    text = FILTERED.replace('"T[n - k + 1]"}', '"T[n + max(s, 1)]"}').replace("+ s\n", "\n")
+    text = text.replace("  t[i] =", "  for i in range(n - k + 1):\n      t[i] =")
+    text = text.replace("  y[i] =", "  for i in range(n - k + 1):\n      y[i] =")
+    assert shapes(loads(text, "k.yaml")) == {"t": ("n + max(s, 1)",)}
+
+
+def test_a_negative_size_is_still_an_error() -> None:
+    rectified_ = notebook.compile(SPECS / "rectified.yaml")
+    message = r"^rectified: the size n - k \+ 1 is negative for n = 2, k = 5$"
+    with pytest.raises(ValueError, match=message):
+        rectified_(normal(2, 2), normal(5))
+    assert rectified_(normal(2, 4), normal(5)).shape == (2, 0)
+
+
+def test_a_size_that_leaves_64_bits_is_an_error() -> None:
+    windows = notebook.compile(SPECS / "padded_windows.yaml")
+    for pad in (2**62, 2**63 - 1):
+        message = rf"n \+ 2 \* pad - k \+ 1: {2 * pad} is not an int64"
+        with pytest.raises(ValueError, match=message):
+            windows(normal(2, 3), normal(2), pad=pad)
+    with pytest.raises(ValueError, match=r"scalar lag must be at least -\d+, or indices would"):
+        notebook.compile(SPECS / "lagged.yaml")(normal(2, 3), lag=-(2**63))
+
+
+def test_many_constraints_take_no_time_to_read() -> None:
+    """What follows from hundreds is the prover's to find, whose time is limited."""
+    dims = [f"d{k}" for k in range(10)]
+    arguments = "".join(f'  a{k}: {{type: "T[{d}]"}}\n' for k, d in enumerate(dims))
+    related = "".join(
+        f"  - {k} * {a} <= {k + 1} * {b} + {k}\n"
+        for a, b in itertools.permutations(dims, 2)
+        for k in range(1, 5)
+    )
+    text = FILTERED.partition("signature")[0] + (
+        f"signature: {','.join(f'({d})' for d in dims)}->(d0)\ndtypes: {{T: [float64]}}\n"
+        f'arguments:\n{arguments}  y: {{type: "T[d0]", intent: out}}\n'
+        'temporaries: {t: "T[d1 - d2 + d3 - 7 * d4 - d9]"}\n'
+        f"constraints:\n{related}compute: |\n  t[i] = 1\n  y[i] = "
+        + " + ".join(f"a{k}[0]" for k in range(10))
+        + " + t[0]\n"
+    )
+    start = time.process_time()
+    assert shapes(loads(text, "k.yaml")) == {"t": ("max(d1 + d3 - d2 - 7 * d4 - d9, 0)",)}
+    assert time.process_time() - start < 5
 
 
 def test_a_constraint_is_not_on_the_loop_dim() -> None:

@@ -321,6 +321,24 @@ def test_sizes_at_the_edges_of_tiles() -> None:
         compare(plain, from_text(wrong), frozenset())
 
 
+@pytest.mark.parametrize(("factor", "right"), [("2", True), ("(i + 1)", False)])
+def test_sizes_that_follow_from_others(factor: str, right: bool) -> None:
+    """What was drawn for all of them alike would be none that the kernel takes."""
+    text = ROWS.replace("FACTOR", factor).replace("(k)->(m)", "(k)->(r)")
+    text = text.replace("range(m)", "range(r)").replace('"T[m]"', '"T[r]"')
+    text = text.replace("compute:", "scalars: {s: {type: int64}}\nsizes: {r: m - 1 + s}\ncompute:")
+    spec = loads(text.replace("compute:", "constraints: [s <= 1]\ncompute:"), "rows.yaml")
+    plain = build(spec, choices(spec)[0])
+    state = Scheduled(plain, plain_flow(plain))
+    if right:
+        assert run(state, MERGE)[-1].state.standing != PROVED
+    else:
+        error = refused(state, MERGE)
+        assert "a test finds a difference: y[" in error.message
+        sizes = dict(pair.split("=") for pair in error.notes[0].split(": ")[1].split(", "))
+        assert int(sizes["r"]) == int(sizes["m"]) - 1 + int(sizes["s"])
+
+
 def test_what_cannot_be_tested() -> None:
     large = from_text(GATHER.replace("n >= 1", "n // 500 >= 12"))
     with pytest.raises(Refused, match="no sizes small enough for a test"):

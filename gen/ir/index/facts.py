@@ -184,7 +184,11 @@ def of_sizes(names: Collection[str], exprs: Iterable[Expr] = ()) -> Facts:
     At a place in a kernel nothing is known of products: proofs over sets know none of them either,
     and could not tell that what is left out by them changes nothing.
     """
-    facts = Facts(tuple(names), tuple(linear(Var(name)) for name in names))
+    return with_products(Facts(tuple(names), tuple(linear(Var(name)) for name in names)), exprs)
+
+
+def with_products(facts: Facts, exprs: Iterable[Expr]) -> Facts:
+    """The facts, and that products in the expressions are at least 0 where both factors are."""
     for node in reversed([node for expr in exprs for node in walk(expr)]):
         match node:
             case Binary(BinaryOp.MUL, a, b) if facts.holds(linear(a)) and facts.holds(linear(b)):

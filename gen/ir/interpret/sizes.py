@@ -4,7 +4,8 @@ Input: INDEX expressions over dims and integer scalars, as shapes and assumption
 """
 
 import ast
-from collections.abc import Collection, Iterable, Mapping
+import operator
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import cast
 
 from ..nodes import Binary, BinaryOp, Cast, Const, Expr, Var
@@ -51,7 +52,7 @@ class SizeError(ValueError):
 def value(expr: Expr, values: Mapping[str, float]) -> int:
     """What the expression comes to; 0 or 1 for a comparison. Its variables must have values.
 
-    Raises SizeError where a divisor is not positive, or a float is not an int64.
+    Raises SizeError where a divisor is not positive, or a number is not an int64.
     """
     match expr:
         case Var(name):
@@ -62,10 +63,26 @@ def value(expr: Expr, values: Mapping[str, float]) -> int:
             return _whole(_real(operand, values))
         case Binary(BinaryOp.FLOORDIV | BinaryOp.MOD, _, rhs) if value(rhs, values) <= 0:
             raise SizeError("a divisor is not positive")
+        case Binary(op, lhs, rhs) if op in _EXACT:
+            return _fitting(_EXACT[op](value(lhs, values), value(rhs, values)))
         case Binary(op, lhs, rhs):
             return int(cast(int, binary(op, INDEX)(value(lhs, values), value(rhs, values))))
         case _:
             raise AssertionError("sizes have no other form")
+
+
+_EXACT: dict[BinaryOp, Callable[[int, int], int]] = {
+    BinaryOp.ADD: operator.add,
+    BinaryOp.SUB: operator.sub,
+    BinaryOp.MUL: operator.mul,
+}
+"""What an interpreted kernel wraps: a call refuses such sizes, since proofs know none."""
+
+
+def _fitting(number: int) -> int:
+    if not -(2**63) <= number < 2**63:
+        raise SizeError(f"{number} is not an int64")
+    return number
 
 
 def _real(expr: Expr, values: Mapping[str, float]) -> float:

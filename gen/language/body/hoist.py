@@ -120,7 +120,7 @@ def _used(
 
 def _shape(used: tuple[Range, ...], scope: Known) -> tuple[ir.Expr, ...]:
     ranges = {r.index: r for r in (*scope.indices, *used)}
-    sizes = [extent(ir.Var(r.index), ranges, scope.declared.dims) for r in used]
+    sizes = [extent(ir.Var(r.index), ranges, scope.declared.sizes) for r in used]
     for size, r in zip(sizes, used, strict=True):
         if size is None:
             raise SpecError(f"cannot tell the largest value of index '{r.index}'", r.span)

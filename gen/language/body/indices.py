@@ -11,12 +11,12 @@ from ...errors import Span, SpecError
 from ...ir import algebra
 from ...ir import nodes as ir
 from ...ir.index import bounds
-from ...ir.index.facts import of_sizes
 from ...ir.index.linear import linear
 from ...ir.nodes import BinaryOp, UnaryOp
 from .. import yaml
 from ..syntax import nodes as syntax
 from .program import Range
+from .sizes import Sizes
 
 ARITHMETIC = frozenset(
     {BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL, BinaryOp.FLOORDIV, BinaryOp.MOD, BinaryOp.MIN,
@@ -77,30 +77,29 @@ def condition_expr(expr: syntax.Expr, names: Collection[str]) -> ir.Expr:
 # ---------------------------------------------------------------- extents
 
 
-def extent(index: ir.Expr, ranges: Mapping[str, Range], dims: Collection[str]) -> ir.Expr | None:
+def extent(index: ir.Expr, ranges: Mapping[str, Range], sizes: Sizes) -> ir.Expr | None:
     """The size, never negative, of an axis that `index` stays within while the ranges run.
 
     None where that cannot be told.
     """
     over = (bounds.LoopRange(r.index, r.lower, algebra.sub(r.upper, 1)) for r in ranges.values())
     largest = bounds.highest(index, over)
-    return None if largest is None else size(algebra.add(largest, 1), dims)
+    return None if largest is None else sizes.shared(size(algebra.add(largest, 1), sizes))
 
 
-def size(expr: ir.Expr, dims: Collection[str]) -> ir.Expr:
+def size(expr: ir.Expr, sizes: Sizes) -> ir.Expr:
     """The expression, or 0 where it is negative; constants gathered."""
-    form = linear(expr)
-    plain = form.expr(number_first=True)
-    return plain if of_sizes(dims, (expr,)).holds(form) else algebra.maximum(plain, 0)
+    plain = linear(expr).expr(number_first=True)
+    return plain if sizes.never_negative(expr) else algebra.maximum(plain, 0)
 
 
 _MAX_SIZES = 16
 
 
-def cover(a: ir.Expr, b: ir.Expr, dims: Collection[str]) -> ir.Expr | None:
+def cover(a: ir.Expr, b: ir.Expr, sizes: Sizes) -> ir.Expr | None:
     """The smallest size that is plainly at least both; None where too many could be that."""
     parts = (*bounds.sides(BinaryOp.MAX, a), *bounds.sides(BinaryOp.MAX, b))
-    kept = bounds.deciding(BinaryOp.MAX, parts, of_sizes(dims, parts))
+    kept = bounds.deciding(BinaryOp.MAX, parts, sizes.about(*parts))
     if len(kept) > _MAX_SIZES:
         return None
     return reduce(algebra.maximum, sorted(kept, key=lambda part: isinstance(part, ir.Const)))

@@ -12,7 +12,7 @@ from typing import assert_never
 from ...errors import SpecError
 from ...ir import algebra
 from ...ir import nodes as ir
-from ...ir.index.linear import constant, same
+from ...ir.index.linear import constant
 from ...ir.nodes import BinaryOp, Combiner, UnaryOp
 from .. import yaml
 from ..syntax import hints
@@ -22,7 +22,7 @@ from .guards import with_guards
 from .hoist import check_combines, check_targets, fold_definition, hoist
 from .indices import condition_expr, cover, extent, index_expr
 from .program import Definition, For, Part, Program, Range, Temporary
-from .scope import Declared, Known, check_indices, enter, range_of, unused
+from .scope import Declared, Known, check_agrees, check_indices, enter, range_of, unused
 
 _UPDATES = {
     BinaryOp.ADD: Combiner.SUM,
@@ -257,31 +257,7 @@ def _check_whole(element: syntax.Element, scope: Known) -> None:
     for axis, index in enumerate(element.indices):
         if isinstance(index, syntax.Name) and index.name in ranges:
             size = scope.shapes[element.array][axis]
-            _check_agrees(index, ranges[index.name], size, element.array, axis)
-
-
-def _check_agrees(index: syntax.Name, over: ir.Expr, size: ir.Expr, array: str, axis: int) -> None:
-    if not same(over, size):
-        raise SpecError(
-            f"index '{index.name}' runs over {_show(over)} but axis {axis} of '{array}' has"
-            f" size {_show(size)}",
-            index.span,
-            f"write 'for {index.name} in range(...):' if that is meant",
-        )
-
-
-def _show(expr: ir.Expr) -> str:
-    match expr:
-        case ir.Var(name):
-            return name
-        case ir.Const(value):
-            return str(value)
-        case ir.Binary(BinaryOp.MIN | BinaryOp.MAX as op, lhs, rhs):
-            return f"{op.value}({_show(lhs)}, {_show(rhs)})"
-        case ir.Binary(op, lhs, rhs):
-            return f"{_show(lhs)} {op.value} {_show(rhs)}"
-        case _:
-            return "an expression"
+            check_agrees(index, ranges[index.name], size, element.array, axis, scope)
 
 
 # ---------------------------------------------------------------- implicit indices
@@ -319,7 +295,7 @@ def _implicit_range(name: syntax.Name, statement: syntax.Assign, scope: Known) -
         )
     size = uses[0][1]
     for use in uses[1:]:
-        _check_agrees(use[0], size, *use[1:])
+        check_agrees(use[0], size, *use[1:], scope)
     return Range(name.name, algebra.index(0), size, name.span)
 
 
@@ -366,14 +342,14 @@ def _declare(
     if array in scope.declared.shapes:
         return scope
     ranges = {r.index: r for r in inner.indices}
-    dims = scope.declared.dims
+    sizes = scope.declared.sizes
     shape: list[ir.Expr] = []
     for axis, index in enumerate(indices):
-        size = extent(index, ranges, dims)
+        size = extent(index, ranges, sizes)
         if size is None:
             raise _unsized(f"axis {axis} of '{array}' from this index", target.indices[axis])
         known = scope.shapes[array][axis] if array in scope.shapes else size
-        covering = cover(known, size, dims)
+        covering = cover(known, size, sizes)
         if covering is None:
             what = f"axis {axis} of '{array}': too many sizes may be the largest"
             raise _unsized(what, target.indices[axis])

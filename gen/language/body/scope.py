@@ -7,11 +7,13 @@ from typing import final
 
 from ...errors import SpecError
 from ...ir import nodes as ir
+from ...ir.nodes import BinaryOp
 from ..syntax import hints
 from ..syntax import nodes as syntax
 from ..syntax.grammar import CONSTANTS, RESERVED
 from .indices import index_expr
 from .program import Definition, Range
+from .sizes import Sizes
 
 
 @final
@@ -21,7 +23,8 @@ class Declared:
 
     shapes: of the arguments, and of those temporaries that are declared with one. intents: of the
     arguments. scalars: whether each is an integer. arrays: every array that the spec names,
-    temporaries included. storage: those whose element type only stores, for a choice of dtypes.
+    temporaries included. sizes: what is known of them. storage: those whose element type only
+    stores, for a choice of dtypes.
     """
 
     dims: tuple[str, ...]
@@ -29,6 +32,7 @@ class Declared:
     intents: Mapping[str, ir.Intent]
     scalars: Mapping[str, bool]
     arrays: frozenset[str]
+    sizes: Sizes
     storage: frozenset[str] = frozenset()
 
 
@@ -121,3 +125,30 @@ def check_indices(target: syntax.Element, values: Collection[syntax.Expr], scope
                 if isinstance(part, syntax.Name) and part.name not in {*known, *CONSTANTS}:
                     hint = hints.unknown_index(target, part.name, known)
                     raise SpecError(f"unknown name '{part.name}'", part.span, hint)
+
+
+def check_agrees(
+    index: syntax.Name, over: ir.Expr, size: ir.Expr, array: str, axis: int, scope: Known
+) -> None:
+    """Refuses an index that runs over another size than that of an axis that it indexes."""
+    if not scope.declared.sizes.same(over, size):
+        raise SpecError(
+            f"index '{index.name}' runs over {_show(over)} but axis {axis} of '{array}' has"
+            f" size {_show(size)}",
+            index.span,
+            f"write 'for {index.name} in range(...):' if that is meant",
+        )
+
+
+def _show(expr: ir.Expr) -> str:
+    match expr:
+        case ir.Var(name):
+            return name
+        case ir.Const(value):
+            return str(value)
+        case ir.Binary(BinaryOp.MIN | BinaryOp.MAX as op, lhs, rhs):
+            return f"{op.value}({_show(lhs)}, {_show(rhs)})"
+        case ir.Binary(op, lhs, rhs):
+            return f"{_show(lhs)} {op.value} {_show(rhs)}"
+        case _:
+            return "an expression"

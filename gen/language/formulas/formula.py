@@ -14,6 +14,7 @@ import re
 import sys
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from types import EllipsisType
 from typing import Any
 
 import numpy
@@ -137,7 +138,8 @@ def _check(
         case ast.Attribute(ast.Name("np" | "numpy"), name) if name in CONSTANTS:
             return
         case ast.Subscript(value, index):
-            inside = [value, index]
+            items = index.elts if isinstance(index, ast.Tuple) else [index]
+            inside = [value, *(item for item in items if not _is_ellipsis(item))]
         case ast.Slice(lower, upper, step):
             inside = [lower, upper, step]
         case ast.Tuple(elements) | ast.List(elements):
@@ -157,6 +159,10 @@ def _check(
     for part in inside:
         if part is not None:
             _check(part, place, names, functions)
+
+
+def _is_ellipsis(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is ...
 
 
 def _chain(node: ast.expr) -> str:
@@ -273,7 +279,7 @@ def _are_numbers(value: Any) -> bool:
     match value:
         case numpy.ndarray() | numpy.generic():
             return value.dtype.kind in "biufc" or storage.is_float(numpy.asarray(value))
-        case None | bool() | int() | float() | complex() | slice():
+        case None | bool() | int() | float() | complex() | slice() | EllipsisType():
             return True
         case tuple() | list():
             return all(isinstance(v, str) or _are_numbers(v) for v in value)

@@ -19,9 +19,9 @@ from ...ir.types import DType
 from .. import yaml
 from ..body.resolve import definitions
 from ..build import shape_of
+from ..declared.scalars import members_of
 from ..model import Argument, Formula, KernelSpec
 from ..named_sizes import with_named
-from ..scalars import members_of
 from ..shapes import extent
 from ..syntax import nodes as syntax
 from ..syntax.grammar import Words

@@ -16,8 +16,8 @@ from ...ir.nodes import Combiner, DefinedCombiner, Expr
 from ...ir.types import DType
 from ...ir.walk import variables
 from ...language import yaml
+from ...language.declared.reductions import combiner, read_reduction
 from ...language.expressions import Types, typed
-from ...language.reductions import combiner, read_reduction
 from ...language.syntax import grammar
 from ...language.values.values import convert
 

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...ir.algebra import conjuncts
 from ...ir.interpret.evaluate import InterpError, numpy_dtype
 from ...ir.interpret.interp import run
 from ...ir.interpret.machine import Trace
 from ...ir.interpret.sizes import SizeError, value
-from ...ir.nodes import Buffer, Const, Intent, Kernel
+from ...ir.nodes import Binary, BinaryOp, Buffer, Const, Intent, Kernel, Var
 from ...ir.types import INDEX, DType, Kind
 from ...ir.walk import externals, walk
 from ..witness import Refused, Witness
@@ -150,10 +151,29 @@ def _edges(plain: Kernel, tree: Kernel, random: np.random.Generator) -> list[dic
         for name in names if len(names) > 1 else ():
             others = {n: int(random.choice(edges[:6])) for n in names}
             drawn.append({**others, name: e})
-    distinct = {tuple(sizes.values()): sizes for sizes in drawn}.values()
+    settled = (_settled(plain, sizes) for sizes in drawn)
+    distinct = {tuple(sizes.values()): sizes for sizes in settled}.values()
     found = [s for s in distinct if _taken(plain, s) and _taken(tree, s)]
     chosen = np.linspace(0, len(found) - 1, min(len(found), SIZES)).astype(int)
     return [found[k] for k in chosen]
+
+
+def _settled(plain: Kernel, sizes: dict[str, int]) -> dict[str, int]:
+    """The sizes, but for those of which an assumption says what they are: none that was drawn would
+    be right. What is a number comes first, since others may follow from it.
+    """
+    parts = [part for assumption in plain.assumptions for part in conjuncts(assumption)]
+    told = [
+        (part.lhs.name, part.rhs)
+        for part in parts
+        if isinstance(part, Binary) and part.op is BinaryOp.EQ and isinstance(part.lhs, Var)
+    ]
+    for name, expr in sorted(told, key=lambda pair: not isinstance(pair[1], Const)):
+        try:
+            sizes = {**sizes, name: value(expr, sizes)}
+        except SizeError:
+            return sizes  # which are not taken
+    return sizes
 
 
 def _taken(kernel: Kernel, sizes: Sizes) -> bool:
@@ -165,6 +185,7 @@ def _taken(kernel: Kernel, sizes: Sizes) -> bool:
     except SizeError:
         return False
     points = int(np.prod([max(n, 1) for n in sizes.values()], dtype=np.int64))
+    extents += [sizes[dim] for dim in kernel.dims]
     return right and all(e >= 0 for e in extents) and points <= POINTS
 
 

@@ -7,11 +7,11 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ..errors import Span, SpecError
-from ..ir.types import INDEX, DType
-from . import yaml
-from .model import Scalar
-from .syntax.members import Members, one_of
+from ...errors import Span, SpecError
+from ...ir.types import INDEX, DType
+from .. import yaml
+from ..model import Scalar
+from ..syntax.members import Members, one_of
 from .type_variables import check_name
 
 MAX_MEMBERS = 64

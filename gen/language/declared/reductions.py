@@ -15,21 +15,21 @@ from typing import Any, assert_never, cast
 
 import numpy as np
 
-from ..errors import Span, SpecError
-from ..ir import nodes as ir
-from ..ir.interpret.evaluate import scalar
-from ..ir.interpret.machine import Machine, defined, expression
-from ..ir.nodes import Node
-from ..ir.types import DType, Kind
-from ..ir.walk import blocks, map_children
-from . import yaml
-from .expressions import Types, typed
-from .model import Reduction, TuplePart
-from .syntax import grammar
-from .syntax import nodes as syntax
-from .syntax.grammar import CONSTANTS, Words
-from .values.types import concrete, holds
-from .values.values import convert
+from ...errors import Span, SpecError
+from ...ir import nodes as ir
+from ...ir.interpret.evaluate import scalar
+from ...ir.interpret.machine import Machine, defined, expression
+from ...ir.nodes import Node
+from ...ir.types import DType, Kind
+from ...ir.walk import blocks, map_children
+from .. import yaml
+from ..expressions import Types, typed
+from ..model import Reduction, TuplePart
+from ..syntax import grammar
+from ..syntax import nodes as syntax
+from ..syntax.grammar import CONSTANTS, Words
+from ..values.types import concrete, holds
+from ..values.values import convert
 
 MAX_PARTS = 8
 TRIALS = 40

@@ -7,11 +7,11 @@ import keyword
 import re
 from collections.abc import Collection
 
-from ..errors import SpecError
-from ..ir.types import DType
-from . import yaml
-from .model import TypeVariable
-from .syntax import grammar
+from ...errors import SpecError
+from ...ir.types import DType
+from .. import yaml
+from ..model import TypeVariable
+from ..syntax import grammar
 
 MAX_CHOICES = 64
 

@@ -9,12 +9,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import Span, SpecError
-from ..ir import nodes as ir
-from ..ir.types import DType
-from . import yaml
-from .formulas import formula
-from .model import ExternalFunction, KernelSpec
+from ...errors import Span, SpecError
+from ...ir import nodes as ir
+from ...ir.types import DType
+from .. import yaml
+from ..formulas import formula
+from ..model import ExternalFunction, KernelSpec
 
 MAX_SOURCE = 20_000
 
