@@ -48,6 +48,13 @@ SPECS = {
         "y[i] = sum(x[i, j, k] ** 2 for j in b for k in c)",
         "np.sum(x * x, axis=(-2, -1))",
     ),
+    "tail": (  # each row from its diagonal on
+        "(n,n)->(n)",
+        "float32",
+        {"x": "T[n, n]", "y": "T[n]"},
+        "y[i] = sum(x[i, j] for j in range(i, n))",
+        "np.sum(np.triu(x), axis=-1)",
+    ),
     "whole": (  # in pieces, for threads
         "(a)->()",
         "float32",
