@@ -1,4 +1,4 @@
-"""Sums over a tail, `sum(x[k] for k in range(i, n))`, and over bands: split, in vectors, in tiles."""
+"""Sums over a tail, `sum(x[k] for k in range(i, n))`, and over bands: in vectors and in tiles."""
 
 import pytest
 
@@ -20,7 +20,9 @@ BEHIND = """\
 def behind(n, a: float32[n, n], x: float32[n], y: Out[float32[n]]):
     for y.r in range(n):
         for y.k in range(n - y.r, n):
-            with block("y", i=spatial(n - 1 - y.r, n), k=reduction(y.k, i + 1, n), initialises=True):
+            with block(
+                "y", i=spatial(n - 1 - y.r, n), k=reduction(y.k, i + 1, n), initialises=True
+            ):
                 y[i] = combine.sum(y[i], a[i, k] * x[k])
 """
 

@@ -220,8 +220,13 @@ def _step(outer: Loop, inner: Loop) -> int:
     """1 where the next iteration of the outer loop has one term more, -1 where the one before has;
     0 where neither does.
     """
-    ends = tuple(_slope(e, outer.var) for e in (inner.lower, inner.upper))
-    return {(0, 1): 1, (1, 0): -1}.get(ends, 0)
+    match _slope(inner.lower, outer.var), _slope(inner.upper, outer.var):
+        case 0, 1:
+            return 1
+        case 1, 0:
+            return -1
+        case _:
+            return 0
 
 
 def _slope(e: Expr, var: str) -> int | None:

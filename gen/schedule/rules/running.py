@@ -1,10 +1,11 @@
-"""Running reductions: each result takes the terms up to its place.
+"""Running reductions: each result takes the terms up to its place, or from it on.
 
-Looks for: a reduction whose terms end, or start, where its result lies. Processor: one pass, where what is
-carried from one result to the next has the terms so far. Along memory, a vector of results at a
-time, which do not wait for each other; down columns, a strip of them at a time, a row after the
-other. Threads over what is left. GPU: a warp a row, which takes as many results at a time as it has
-threads; where rows lie across lines, a thread a row, neighbours side by side.
+Looks for: a reduction whose terms end, or start, where its result lies. Processor: one pass, where
+what is carried from one result to the next has the terms so far. Along memory, a vector of results
+at a time, which do not wait for each other; down columns, a strip of them at a time, a row after
+the other. What no operator combines goes one result at a time. Threads over what is left. GPU: a
+warp a row, which takes as many results at a time as it has threads; where rows lie across lines, a
+thread a row, neighbours side by side.
 """
 
 from ...ir.nodes import Const, Init, Update, Var

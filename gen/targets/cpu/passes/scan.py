@@ -73,9 +73,7 @@ def _scan(stmt: ir.Stmt, lanes: ir.Loop, dtypes: Mapping[str, DType]) -> ir.Bloc
                 return None
             block = replace(inner, predicate=conjunction(condition, inner.predicate))
         case ir.Loop(k, lower, upper, ir.LoopKind.SERIAL, ir.Block() as inside):
-            ends = linear(lower), linear(upper)
-            ways = {SCAN: (index(0), add(ir.Var(lane), 1)), BACK: (ir.Var(lane), lanes.upper)}
-            way = next((w for w, e in ways.items() if ends == tuple(map(linear, e))), None)
+            way = _way(lower, upper, lanes)
             if way is None or not _runs_over(inside, k, lane):
                 return None
             block = substitute(inside, {k: ir.Var(lane)})
@@ -86,6 +84,14 @@ def _scan(stmt: ir.Stmt, lanes: ir.Loop, dtypes: Mapping[str, DType]) -> ir.Bloc
     whole = all(_keeps_one_end(p, lane, last=back) for p in conjuncts(block.predicate))
     words = all(dtypes[t.buffer] in WORDS for t in targets(block.body))
     return block if whole and words and has_vector_form(block, lane, dtypes) else None
+
+
+def _way(lower: ir.Expr, upper: ir.Expr, lanes: ir.Loop) -> str | None:
+    """Which scan a loop over so many lanes may be."""
+    ends, lane = (linear(lower), linear(upper)), linear(ir.Var(lanes.var))
+    if ends == (linear(index(0)), lane + 1):
+        return SCAN
+    return BACK if ends == (lane, linear(lanes.upper)) else None
 
 
 def _runs_over(block: ir.Block, k: str, lane: str) -> bool:
@@ -146,8 +152,8 @@ def _written_out(block: ir.Block, lanes: ir.Loop) -> ir.Stmt:
     whole = replace(block, annotations=tuple(notes.items()))
     each = substitute(value, {lane.name: ir.Var(k)})
     term = replace(whole, body=replace(block.body, values=(each,)))
-    ends = (lane, lanes.upper) if back else (index(0), add(lane, 1))
-    loop = ir.Loop(k, *ends, ir.LoopKind.SERIAL, term)
+    lower, upper = (lane, lanes.upper) if back else (index(0), add(lane, 1))
+    loop = ir.Loop(k, lower, upper, ir.LoopKind.SERIAL, term)
     if start is None:
         return loop
     identity = ir.Init(block.body.combiner, block.body.targets)
