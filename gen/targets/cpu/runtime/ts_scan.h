@@ -96,16 +96,18 @@ TS_SCAN(f64, TS_LANES_64, add, TS_STEP_F64)
 
 #define TS_MIRROR(i) (lanes - 1 - (i))
 #define TS_START(i) 0
-#define TS_SCAN_BACK(T, n, op)                                                    \
-    TS_INLINE ts_##T ts_scan_back_##op##_##T(ts_##T v) {                          \
-        enum { lanes = n };                                                       \
-        return TS_SPREAD(n, ts_scan_##op##_##T(TS_SPREAD(n, v, TS_MIRROR)), TS_MIRROR); \
+#define TS_SCAN_BACK(T, n, op)                              \
+    TS_INLINE ts_##T ts_scan_back_##op##_##T(ts_##T v) {    \
+        enum { lanes = n };                                 \
+        v = ts_scan_##op##_##T(TS_SPREAD(n, v, TS_MIRROR)); \
+        return TS_SPREAD(n, v, TS_MIRROR);                  \
     }
-#define TS_SCANS_BACK(T, n)                                                         \
-    TS_SCAN_BACK(T, n, add) TS_SCAN_BACK(T, n, mul) TS_SCAN_BACK(T, n, min)         \
-    TS_SCAN_BACK(T, n, max) TS_INLINE ts_##T ts_start_##T(ts_##T v) {               \
-        enum { lanes = n };                                                         \
-        return TS_SPREAD(n, v, TS_START);                                           \
+#define TS_SCANS_BACK(T, n)                         \
+    TS_SCAN_BACK(T, n, add) TS_SCAN_BACK(T, n, mul) \
+    TS_SCAN_BACK(T, n, min) TS_SCAN_BACK(T, n, max) \
+    TS_INLINE ts_##T ts_start_##T(ts_##T v) {       \
+        enum { lanes = n };                         \
+        return TS_SPREAD(n, v, TS_START);           \
     }
 TS_SCANS_BACK(f32, TS_LANES_32)
 TS_SCANS_BACK(f64, TS_LANES_64)
