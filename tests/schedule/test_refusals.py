@@ -284,8 +284,8 @@ REFUSALS = [
     ),
     (
         FROM_ONE,
-        "rfactor: {block: y, loop: y.j}",
-        "loop 'y.j' does not start at 0; split it first",
+        "shift: {loop: y.j, by: -2}\n- rfactor: {block: y, loop: y.j}",
+        "loop 'y.j' may start below 0; split it first",
     ),
     (
         RAGGED,

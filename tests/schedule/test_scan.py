@@ -1,5 +1,7 @@
 """scan: what it refuses, with the reason; on columns; in other orders of loops."""
 
+import re
+
 import pytest
 
 from gen.errors import ScheduleError
@@ -7,15 +9,39 @@ from gen.schedule.examples import RUNNING_SUM, SCALE, TRIANGLE
 
 from .support import assert_same, schedule, start
 
-SHIFTED = RUNNING_SUM.replace("range(y.j + 1)", "range(y.j)").replace("k, j + 1)", "k, j)")
-FROM_ONE = RUNNING_SUM.replace("range(y.j + 1)", "range(1, y.j + 1)").replace(
-    "reduction(y.k, j + 1)", "reduction(y.k, 1, j + 1)"
-)
-LATE = RUNNING_SUM.replace("range(n)", "range(1, n)").replace("Out[", "InOut[")
+
+def running(terms: str, results: str = "n", place: str = "j") -> str:
+    """Sums over `range(terms)`, as it is in `j`, for the results of `range(results)`."""
+    lower, _, upper = results.rpartition(", ")
+    at = "y.j" if not lower else f"y.j, {lower}, {upper}"
+    loop = re.sub(r"\bj\b", "y.j", terms)
+    text = RUNNING_SUM.replace("range(y.j + 1)", f"range({loop})")
+    text = text.replace("reduction(y.k, j + 1)", f"reduction(y.k, {terms})")
+    text = text.replace("y.j in range(n)", f"y.j in range({results})")
+    text = text.replace("spatial(y.j)", f"spatial({at})").replace("y[i, j]", f"y[i, {place}]")
+    return text if results == "n" else text.replace("Out[", "InOut[")
+
+
+FORMS = {
+    "up to each place": running("j + 1"),
+    "before each place": running("j"),
+    "from each place on": running("j, n"),
+    "after each place": running("j + 1, n"),
+    "shifted": running("j + 1", "n - 1", "j + 1"),
+    "before, from the second on": running("j", "1, n"),
+    "without the first term": running("1, j + 1"),
+    "without the last term": running("j, n - 1"),
+    "shifted back": running("j + 1, n", "n - 1"),
+    "in turned order": running("j + 1", "n", "n - 1 - j"),
+    "in turned order, from each place on": running("j, n", "n", "n - 1 - j"),
+}
+LATE = running("j + 1", "1, n")
+AHEAD = running("j + 2", "n - 1")
+HALF = running("j, n", "n - n // 2")
 WEIGHTED = RUNNING_SUM.replace("x[i, k])", "x[i, k] * x[i, j])")
 ANY = RUNNING_SUM.replace("float32", "bool").replace("combine.sum", "combine.any")
-DIAGONAL = RUNNING_SUM.replace("y[i, j]", "y[i, i + j]").replace(
-    "Out[float32[m, n]]", "InOut[float32[m, m + n]]"
+DIAGONAL = RUNNING_SUM.replace("y[i, j]", "y[j, j]").replace(
+    "Out[float32[m, n]]", "InOut[float32[n, n]]"
 )
 ROWS_TOO = """\
 def rows(n, x: float32[n, n], y: InOut[float32[n, n]]):
@@ -39,9 +65,19 @@ REFUSALS = [
     (RUNNING_SUM, "scan: {block: y, width: 4, as: part}", "`as` must give 2 names"),
     (RUNNING_SUM, "scan: {block: y, as: x}", "the name 'x' is taken"),
     (RUNNING_SUM, "scan: {block: y, width: 4, as: [a, a]}", "the name 'a' is taken"),
-    (SHIFTED, "scan: {block: y}", "loop 'y.k' is over range(0, y.j), not over range(0, the"),
-    (FROM_ONE, "scan: {block: y}", "loop 'y.k' is over range(1, y.j + 1), not over range(0, the"),
-    (LATE, "scan: {block: y}", "loop 'y.j' does not start at 0"),
+    (LATE, "scan: {block: y}", "the first result of block 'y' does not have one term, or none"),
+    (AHEAD, "scan: {block: y}", "the first result of block 'y' does not have one term, or none"),
+    (HALF, "scan: {block: y}", "the last result of block 'y' does not have one term, or none"),
+    (
+        running("2 * j"),
+        "scan: {block: y}",
+        "loop 'y.k' is over range(0, 2 * y.j), of which no loop around it moves one end, by 1",
+    ),
+    (
+        running("j, 2 * j"),
+        "scan: {block: y}",
+        "loop 'y.k' is over range(y.j, 2 * y.j), of which no loop around it moves one end, by 1",
+    ),
     (WEIGHTED, "scan: {block: y}", "the terms of block 'y' depend on 'j', so that no two results"),
     (TRIANGLE, "scan: {block: y}", "the terms of block 'y' depend on 'i', so that no two results"),
     (ANY, "scan: {block: y, width: 4}", "no operator combines two partial results of 'any'"),
@@ -50,7 +86,7 @@ REFUSALS = [
     (
         RUNNING_SUM,
         "split: {loop: y.j, factors: [null, 4]}\n- scan: {block: y}",
-        "is over range(0, y.j_0 * 4 + y.j_1 + 1), not over range(0, the variable of a loop",
+        "'y.j_1' and 'y.k' are not both iteration variables of block 'y': scan before splitting",
     ),
     (
         RUNNING_SUM,
@@ -87,6 +123,37 @@ def test_refused(text: str, step: str, reason: str) -> None:
 def test_the_same_sums(recipe: str) -> None:
     state = start(RUNNING_SUM)
     assert_same(state.kernel, schedule(state, recipe)[-1].state.kernel)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("combiner", ["sum", "prod", "min", "max"])
+def test_forms(form: str, combiner: str) -> None:
+    """One at a time and in chunks; along rows, and with the loop over rows inside."""
+    state = start(FORMS[form].replace("combine.sum", f"combine.{combiner}"))
+    for width in ("", ", width: 4"):
+        scan = f"- scan: {{block: y{width}}}"
+        for turn in ("", "- reorder: {loops: [y.j, y.i, y.k]}\n"):
+            assert_same(state.kernel, schedule(state, turn + scan)[-1].state.kernel)
+
+
+@pytest.mark.parametrize("form", ["before each place", "after each place"])
+def test_what_reads_the_results_reads_the_one_without_terms(form: str) -> None:
+    text = FORMS[form].replace("y: Out[float32[m, n]]", "z: Out[float32[m, n]]")
+    head, _, rest = text.partition("\n")
+    inner = "".join(f"    {line}\n" for line in rest.splitlines())
+    reader = """\
+        for z.i in range(m):
+            for z.j in range(n):
+                with block("z", i=spatial(z.i), j=spatial(z.j)):
+                    z[i, j] = y[i, j] * x[i, j]
+"""
+    state = start(f"{head}\n    with allocate(y=float32[m, n]):\n{inner}{reader}")
+    for steps in (
+        "- scan: {block: y}",
+        "- scan: {block: y, width: 4}",
+        "- merge: {loops: [y.i, z.i]}\n- scan: {block: y, width: 4}\n- parallel: {loop: y.i}",
+    ):
+        assert_same(state.kernel, schedule(state, steps)[-1].state.kernel)
 
 
 def test_a_running_any_has_a_carry() -> None:

@@ -24,12 +24,20 @@ static uint64_t next_random(void) {
         for (int l = 0; l < TS_LANES_##B; l++) x[l] = (C)(next_random() >> 62);                \
         if (round % 8 == 0) x[next_random() >> 32 & (TS_LANES_##B - 1)] = (C)(special);        \
         ts_##T got = ts_scan_##op##_##T(ts_load_##T(x)), last = ts_last_##T(ts_load_##T(x));   \
+        ts_##T back = ts_scan_back_##op##_##T(ts_load_##T(x));                                 \
+        ts_##T start = ts_start_##T(ts_load_##T(x));                                           \
         for (int l = 0; l < TS_LANES_##B; l++) {                                               \
             want = l ? ts_##op##_##T##_s(want, x[l]) : x[0];                                   \
             C lane = got[l], end = last[l], x_end = x[TS_LANES_##B - 1];                       \
             expect(lane == want || (lane != lane && want != want), "scan_" #op, #T, l);        \
             expect(end == x_end || (end != end && x_end != x_end), "last", #T, l);             \
             expect(l || memcmp(&lane, &want, sizeof lane) == 0, "first of scan_" #op, #T, l);  \
+        }                                                                                      \
+        for (int l = TS_LANES_##B - 1; l >= 0; l--) {                                          \
+            want = l < TS_LANES_##B - 1 ? ts_##op##_##T##_s(want, x[l]) : x[l];                \
+            C lane = back[l], first = start[l];                                                \
+            expect(lane == want || (lane != lane && want != want), "scan_back_" #op, #T, l);   \
+            expect(first == x[0] || (first != first && x[0] != x[0]), "start", #T, l);         \
         }                                                                                      \
     }
 #define SCANS(T, C, B, special)                                 \

@@ -1,5 +1,7 @@
 """Running reductions compiled: by scans of lanes, or lane by lane where there is no such form."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -30,13 +32,13 @@ VECTORIZED = """\
 """
 
 
-def running(dtype: str, combiner: str = "sum", value: str = "x[i, k]") -> str:
+def running(dtype: str, combiner: str = "sum", value: str = "x[i, k]", terms: str = "j + 1") -> str:
     return f"""
 def k(m, n, x: {dtype}[m, n], y: Out[{dtype}[m, n]]):
     for y.i in range(m):
         for y.j in range(n):
-            for y.k in range(y.j + 1):
-                with block("y", i=spatial(y.i), j=spatial(y.j), k=reduction(y.k, j + 1), initialises=True):
+            for y.k in range({terms.replace("j", "y.j")}):
+                with block("y", i=spatial(y.i), j=spatial(y.j), k=reduction(y.k, {terms}), initialises=True):
                     y[i, j] = combine.{combiner}(y[i, j], {value})
 """  # noqa: E501
 
@@ -75,6 +77,61 @@ def test_chunks_of_vectors(level: Level, dtype: str, combiner: str) -> None:
         run_({"x": x, "y": y[:, :n]})
         np.testing.assert_array_equal(y[:, :n], NUMPY[combiner].accumulate(x, axis=1, dtype=dtype))
         assert (y[:, n] == 7).all()
+
+
+OTHER_FORMS = ("j", "j, n", "j + 1, n")
+
+
+def accumulated(combiner: str, x: np.ndarray, terms: str) -> np.ndarray:
+    """What NumPy makes of the terms before, from or after each place."""
+    combine, rows, n = NUMPY[combiner], len(x), x.shape[1]
+    wide = np.float64 if x.dtype.kind == "f" else x.dtype
+    least, most = (
+        (-np.inf, np.inf) if x.dtype.kind == "f" else (np.iinfo(wide).min, np.iinfo(wide).max)
+    )
+    nothing = {"sum": 0, "prod": 1, "min": most, "max": least}[combiner]
+    turned = x[:, ::-1] if "n" in terms else x
+    whole = combine.accumulate(turned, axis=1, dtype=wide)
+    if terms != "j, n":
+        whole = np.concatenate([np.full((rows, 1), nothing, wide), whole], axis=1)[:, :n]
+    return whole[:, ::-1] if "n" in terms else whole
+
+
+@pytest.mark.parametrize("terms", OTHER_FORMS)
+@pytest.mark.parametrize(
+    ("dtype", "combiner"),
+    [*((d, "sum") for d in DTYPES), *((d, c) for d in ("float32", "int64") for c in NUMPY)],
+)
+def test_the_terms_before_from_and_after_a_place(
+    level: Level, dtype: str, combiner: str, terms: str
+) -> None:
+    lanes = Processor(level).vector_bytes // np.dtype(dtype).itemsize
+    for chunk in (lanes, 2 * lanes):
+        recipe = VECTORIZED.format(chunk=chunk)
+        kernel = lowered(running(dtype, combiner, terms=terms), recipe, level)
+        source = text(kernel, level)
+        assert f"ts_scan_{'back_' if 'n' in terms else ''}" in source and "y_scan_k" not in source
+        run_ = compile_kernel(kernel, level, flags=WARNINGS)
+        random = np.random.default_rng(3)
+        for n in (0, 1, 2, chunk - 1, chunk, chunk + 1, chunk + 2, 3 * chunk, 5 * chunk - 1):
+            x = random.integers(1, 3, (3, n)).astype(dtype)
+            y = np.full((3, n + 2), 7, dtype)  # what is left and right of a row must stay
+            run_({"x": x, "y": y[:, 1:-1]})
+            np.testing.assert_array_equal(y[:, 1:-1], accumulated(combiner, x, terms))
+            assert (y[:, [0, -1]] == 7).all()
+
+
+@pytest.mark.parametrize("terms", OTHER_FORMS)
+@pytest.mark.parametrize("chunk", [3, 6])
+def test_other_forms_in_parts_of_vectors(level: Level, chunk: int, terms: str) -> None:
+    kernel = compiled(
+        running("float32", terms=terms), VECTORIZED.format(chunk=chunk), level, flags=()
+    )
+    for n in (chunk - 1, 2 * chunk, 3 * chunk + 2):
+        x = np.arange(2.0 * n, dtype="f").reshape(2, n)
+        y = np.zeros((2, n), "f")
+        kernel({"x": x, "y": y})
+        np.testing.assert_array_equal(y, accumulated("sum", x, terms))
 
 
 @pytest.mark.parametrize("chunk", [3, 6, 8, 32])
@@ -137,6 +194,8 @@ NOT_SCANS = {
     "more terms than lanes so far": ("x[i, k]", "range(4)", "True"),
     "a guard on the terms": ("x[i, k]", "range(t.l + 1)", "t.k != 1"),
     "a guard that leaves lanes out": ("x[i, k]", "range(t.l + 1)", "t.l != 1"),
+    "backwards, a guard that keeps the first lanes": ("x[i, k]", "range(t.l, 4)", "t.l < 3"),
+    "lanes that end before the last": ("x[i, k]", "range(t.l, 3)", "True"),
 }
 
 
@@ -158,7 +217,9 @@ def k(m, x: float32[m, 4], y: InOut[float32[m, 4]]):
     compile_kernel(kernel, level, flags=WARNINGS)({"x": x, "y": y})
     want = np.ones((2, 4), "f")
     for j in range(4):
-        for k in range(4 if "range(4)" in terms else j + 1):
+        for k in eval(terms, {"t": SimpleNamespace(l=j)}):
+            if where == "t.l < 3" and j == 3:
+                continue
             if (where == "t.k != 1" and k == 1) or (where == "t.l != 1" and j == 1):
                 continue
             want[:, j] += x[:, k] * (j if "float32(j)" in value else 1)

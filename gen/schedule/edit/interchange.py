@@ -9,7 +9,7 @@ what goes outside may hold values at which nothing runs.
 from collections.abc import Iterator
 from dataclasses import replace
 
-from ...ir.algebra import add, ceildiv, floordiv, mul, sub
+from ...ir.algebra import add, ceildiv, floordiv, less, mul, sub
 from ...ir.index.bounds import LoopRange, highest, larger, lowest, normal, sides, smaller
 from ...ir.index.linear import linear
 from ...ir.nodes import Binary, BinaryOp, Const, Expr, Loop, Var
@@ -21,6 +21,16 @@ from .tree import CannotApply
 def depends(outer: Loop, inner: Loop) -> bool:
     """Whether the bounds of the inner loop depend on the outer one."""
     return outer.var in variables(inner.lower) | variables(inner.upper)
+
+
+def bounds_in(outer: Loop, inner: Loop) -> Iterator[Expr]:
+    """The conditions that those bounds of the inner loop are which depend on the outer one."""
+    for side in sides(BinaryOp.MAX, inner.lower):
+        if outer.var in variables(side):
+            yield Binary(BinaryOp.LE, side, Var(inner.var))
+    for side in sides(BinaryOp.MIN, inner.upper):
+        if outer.var in variables(side):
+            yield less(Var(inner.var), side)
 
 
 def widened(outer: Loop, inner: Loop) -> tuple[Loop, Loop]:

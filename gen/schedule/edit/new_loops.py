@@ -142,6 +142,7 @@ def place(
             var,
             larger(lower, want.lower, p.ranges),
             smaller(upper, add(want.upper, 1), p.ranges),
+            in_part=v.name in wanted,
         )
     in_scope = frozenset(scope_of((*around, *p.loops)))
     conditions = predicate_at(block, p.values, in_scope)
@@ -168,8 +169,11 @@ def within(
             yield less(value, upper)
 
 
-def _add_loop(p: _Placing, v: IterVar, var: str, lower: Expr, upper: Expr) -> None:
-    """One more loop, inside the others, for lower <= v < upper.
+def _add_loop(
+    p: _Placing, v: IterVar, var: str, lower: Expr, upper: Expr, *, in_part: bool
+) -> None:
+    """One more loop, inside the others, for lower <= v < upper. in_part: of the domain, so that a
+    loop further out runs over the rest.
 
     Where the interval lies in a tile of constant size, the loop has that size, so that it can be
     unrolled and vectorized, and what leaves the interval gets a guard.
@@ -188,7 +192,7 @@ def _add_loop(p: _Placing, v: IterVar, var: str, lower: Expr, upper: Expr) -> No
         p.loops.append(serial_loop(var, index(0), index(size)))
         p.values[v.name] = value
         return
-    if v.kind is IterKind.REDUCTION and not is_over_dims(lower):
+    if v.kind is IterKind.REDUCTION and in_part and not is_over_dims(lower):
         # The binding has to name the loops that the reduction goes on over: its init is
         # before the outermost of them.
         start, lower, upper = lower, index(0), sub(upper, lower)

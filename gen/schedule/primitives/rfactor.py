@@ -6,7 +6,7 @@ from typing import assert_never
 
 from ...ir import nodes as ir
 from ...ir.algebra import add, conjunction, conjuncts, index, less
-from ...ir.index.bounds import LoopRange, highest, lowest
+from ...ir.index.bounds import LoopRange, at_most, highest, lowest
 from ...ir.inits import explicit_init
 from ...ir.walk import ancestors, replace_stmt, seq, substitute, targets, variables
 from ...poly.certificate import Flow, Scheduled, Source
@@ -52,8 +52,8 @@ class Rfactor(Primitive):
                 raise CannotApply(f"loop '{name}' is not a reduction loop of block '{block.name}'")
             if name in edit.spatial_loops(block):
                 raise CannotApply(f"loop '{name}' is also a spatial loop of block '{block.name}'")
-            if loop.lower != index(0):
-                raise CannotApply(f"loop '{name}' does not start at 0; split it first")
+            if not at_most(index(0), loop.lower, edit.ranges_of(around)):
+                raise CannotApply(f"loop '{name}' may start below 0; split it first")
         for r in edit.ranges_of(around):
             if highest(r.upper, edit.ranges_of(around)) is None:
                 raise CannotApply(
@@ -232,7 +232,7 @@ class Rfactor(Primitive):
             annotations=(),
         )
         loops = (
-            edit.serial_loop(j, f.lower, substitute(f.upper, renamed))
+            edit.serial_loop(j, substitute(f.lower, renamed), substitute(f.upper, renamed))
             for j, f in zip(joins, found, strict=True)
         )
         return _copies(copies, renamed, edit.nest(loops, join))

@@ -10,7 +10,7 @@ from ...ir.index.bounds import at_most
 from ...ir.index.linear import Linear, constant, linear, same
 from ...ir.nodes import Binary, BinaryOp, Const, Delinearize, Expr, Kernel, Loop, Var
 from ...ir.types import INDEX
-from ...ir.walk import ancestors, substitute
+from ...ir.walk import ancestors, blocks, substitute, variables
 from ...poly.certificate import Scheduled
 from ...poly.queries.times import includes
 from ..base import Example, Primitive
@@ -42,6 +42,8 @@ class Split(Primitive):
 
     def apply(self, state: Scheduled) -> Scheduled:
         loop = edit.loop_named(state.kernel, self.loop)
+        if not self.grid and self.factors[:1] == (None,) and _starts_with_result(state, loop):
+            return replace(self, grid=True).apply(state)
         self._require_factors(state, loop)
         outer, *inner = self._loops(loop)
         value: Expr = index(0) if self.grid else loop.lower
@@ -182,6 +184,16 @@ class Split(Primitive):
             "- split: {loop: y.i, factors: [2, 4]}",
             refused="the factors' product, 8, may be less than the loop's extent",
         ),
+    )
+
+
+def _starts_with_result(state: Scheduled, loop: Loop) -> bool:
+    """Whether the loop is over the terms of a sum that has an init, from where its result says."""
+    return any(
+        block.initialises
+        and loop.var in edit.reduction_loops(block)
+        and variables(loop.lower) & edit.spatial_loops(block)
+        for block in blocks(loop)
     )
 
 

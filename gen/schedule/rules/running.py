@@ -1,14 +1,16 @@
-"""Running reductions: each result takes the terms up to its place.
+"""Running reductions: each result takes the terms up to its place, or from it on.
 
-Looks for: a reduction whose terms end where its result lies. Processor: one pass, where what is
-carried from one result to the next has the terms so far. Along memory, a vector of results at a
-time, which do not wait for each other; down columns, a strip of them at a time, a row after the
-other. Threads over what is left. GPU: a warp a row, which takes as many results at a time as it has
-threads; where rows lie across lines, a thread a row, neighbours side by side.
+Looks for: a reduction whose terms end, or start, where its result lies. Processor: one pass, where
+what is carried from one result to the next has the terms so far. Along memory, a vector of results
+at a time, which do not wait for each other; down columns, a strip of them at a time, a row after
+the other. What no operator combines goes one result at a time. Threads over what is left. GPU: a
+warp a row, which takes as many results at a time as it has threads; where rows lie across lines, a
+thread a row, neighbours side by side.
 """
 
-from ...ir.nodes import Const, Update, Var
+from ...ir.nodes import Const, Init, Update, Var
 from ...ir.walk import variables
+from ..primitives.scan import OPERATORS
 from .parts.apart import apart
 from .parts.draft import Declined, Draft
 from .parts.launches import in_launch, settled, threads
@@ -21,7 +23,7 @@ def processor(draft: Draft, nest: Nest) -> tuple[Draft, ...]:
     place, term = _running(nest)
     rows = [loop.var for loop in nest.own if loop.var not in (place, term)]
     line = nest.inner
-    if line is None or not rows:
+    if line is None:
         raise Declined("no loop runs along the last axis of what it writes")
     if nest.loop_of[line] != place:
         return (_columns(draft, nest, place, term, nest.loop_of[line]),)
@@ -42,7 +44,7 @@ def _running(nest: Nest) -> tuple[str, str]:
     own = {loop.var: loop for loop in nest.own}
     if term not in own:
         raise Declined("other blocks share its loops")
-    place = variables(own[term].upper) & own.keys()
+    place = (variables(own[term].lower) | variables(own[term].upper)) & own.keys()
     if len(place) != 1:
         raise Declined("its terms do not end where its result lies")
     return next(iter(place)), term
@@ -50,8 +52,13 @@ def _running(nest: Nest) -> tuple[str, str]:
 
 def _rows(draft: Draft, nest: Nest, rows: list[str]) -> Draft:
     name, before = nest.name, draft.blocks
+    place, term = _running(nest)
+    terms = next(loop for loop in nest.own if loop.var == term)
+    if not _combines(nest):
+        return _parallel(draft.step("scan", block=name), rows)
     draft = draft.step("scan", block=name, width="$lanes")
-    new = [block for block in draft.blocks if block not in before]
+    made = (block for name, block in draft.blocks.items() if name not in before)
+    new = [block.name for block in made if not isinstance(block.body, Init)]
     for block in new:
         buffer = nest_of(draft.kernel, block).writes[0].buffer
         draft = draft.step("set_scope", buffer=buffer, scope="register")
@@ -59,8 +66,19 @@ def _rows(draft: Draft, nest: Nest, rows: list[str]) -> Draft:
         loops = nest_of(draft.kernel, block).loops  # a chunk's is the one of constant length
         places = next(loop.var for loop in loops if isinstance(loop.upper, Const))
         draft = draft.step("vectorize", loop=places, width="$lanes")
-    draft = _ahead(draft.perhaps("stream", block=name), nest, new[0])
-    return draft.step("parallel", loop=rows[0])
+    if place not in variables(terms.lower):  # chunks from the last to the first are no stream
+        draft = draft.perhaps("stream", block=name)
+    draft = _ahead(draft, nest, new[0])
+    return _parallel(draft, rows)
+
+
+def _combines(nest: Nest) -> bool:
+    """Whether an operator, and so one of vectors, combines two partial results."""
+    return isinstance(nest.block.body, Update) and nest.block.body.combiner in OPERATORS
+
+
+def _parallel(draft: Draft, rows: list[str]) -> Draft:
+    return draft.step("parallel", loop=rows[0]) if rows else draft
 
 
 def _ahead(draft: Draft, nest: Nest, scan: str) -> Draft:
@@ -77,7 +95,9 @@ def _columns(draft: Draft, nest: Nest, place: str, term: str, line: str) -> Draf
     factors = [None, "$strip_vectors", "$lanes"]
     draft = draft.step("split", loop=line, factors=factors, as_=[strip, *parts])
     draft = draft.step("reorder", loops=[*outer, strip, place, *parts, term])
-    draft = draft.step("scan", block=nest.name).step("vectorize", loop=parts[1], width="$lanes")
+    draft = draft.step("scan", block=nest.name)
+    if _combines(nest):
+        draft = draft.step("vectorize", loop=parts[1], width="$lanes")
     rows = strip
     if outer:
         rows = f"{nest.name}.strips"

@@ -52,6 +52,20 @@ ARGUMENTS = {
         "y[i, j] = b[i, j] + sum(a[i, l] * b[l, j] for l in range(i))",
         "b + np.matmul(np.tril(a, -1), b)",
     ),
+    "tail": (  # terms that start where the row says
+        "(m,m),(m)->(m)",
+        {"a": "T[m, m]", "x": "T[m]"},
+        "y: T[m]",
+        "y[i] = sum(a[i, l] * x[l] for l in range(i, m))",
+        "np.matmul(np.triu(a), x)",
+    ),
+    "band": (  # ... and end where the column does
+        "(m,m),(m,m)->(m,m)",
+        {"a": "T[m, m]", "b": "T[m, m]"},
+        "y: T[m, m]",
+        "y[i, j] = sum(a[i, l] * b[l, j] for l in range(i, j + 1))",
+        "np.matmul(np.triu(a), np.triu(b))",
+    ),
     "handed_on": (  # the upper triangle of an array's product with its transpose, and the lower
         "(k,m)->(m,m)",
         {"x": "T[k, m]"},

@@ -48,6 +48,13 @@ SPECS = {
         "y[i] = sum(x[i, j, k] ** 2 for j in b for k in c)",
         "np.sum(x * x, axis=(-2, -1))",
     ),
+    "tail": (  # each row from its diagonal on
+        "(n,n)->(n)",
+        "float32",
+        {"x": "T[n, n]", "y": "T[n]"},
+        "y[i] = sum(x[i, j] for j in range(i, n))",
+        "np.sum(np.triu(x), axis=-1)",
+    ),
     "whole": (  # in pieces, for threads
         "(a)->()",
         "float32",
@@ -91,6 +98,45 @@ SPECS = {
         {"x": "T[m, n]", "y": "T[m, n]"},
         "y[i, j] = sum(x[i, k] for k in range(j + 1))",
         "np.cumsum(x, axis=-1)",
+    ),
+    "before": (  # no term for the first
+        "(n)->(n)",
+        "float32",
+        {"x": "T[m, n]", "y": "T[m, n]"},
+        "y[i, j] = sum(x[i, k] for k in range(j))",
+        "np.cumsum(x, axis=-1) - x",
+    ),
+    "onward": (  # from the last to the first
+        "(n)->(n)",
+        "int64",
+        {"x": "T[m, n]", "y": "T[m, n]"},
+        "y[i, j] = sum(x[i, k] for k in range(j, n))",
+        "np.flip(np.cumsum(np.flip(x, -1), axis=-1), -1)",
+    ),
+    "after": (  # a product, and down columns
+        "(k,n)->(k,n)",
+        "float64",
+        {"x": "T[m, k, n]", "y": "T[m, k, n]"},
+        "y[i, c, j] = prod(1 + x[i, b, j] / 64 for b in range(c + 1, k))",
+        "np.flip(np.cumprod(np.flip(1 + x / 64, -2), axis=-2), -2) / (1 + x / 64)",
+    ),
+    "shifted": (  # rows that another statement shares
+        "(n)->(n)",
+        "float32",
+        {"x": "T[m, n]", "y": "T[m, n]"},
+        "for i in m:\n"
+        "      if n > 0:\n"
+        "          y[i, 0] = 0\n"
+        "      for j in range(n - 1):\n"
+        "          y[i, j + 1] = sum(x[i, k] for k in range(j + 1))",
+        "np.cumsum(x, axis=-1) - x",
+    ),
+    "some": (  # no operator combines two of its vectors
+        "(n)->(n)",
+        "int32",
+        {"x": "T[m, n]", "y": "bool[m, n]"},
+        "y[i, j] = any(x[i, k] > 100 for k in range(j + 1))",
+        "np.cumsum(x > 100, axis=-1) > 0",
     ),
     "down": (
         "(k,n)->(k,n)",

@@ -13,6 +13,7 @@ What is a scan of lanes, in a vectorized loop over `lane`:
 
 where `value` does not depend on the lane, is read from other buffers than t, and the guard, if
 there is one, keeps the first lanes, so that all that the last of them takes is of lanes that run.
+A scan backwards is over `range(lane, lanes)`, and its guard keeps the last lanes.
 """
 
 from collections.abc import Mapping
@@ -33,6 +34,7 @@ from ..vectors.prelude import Parts
 from .unroll import has_vector_form, in_lanes
 
 SCAN = "scan"  # annotates a block; the value is the variable of the loop that it stands for
+BACK = "scan back"  # the same, of the lanes from each one on
 ANEW = "scan anew"  # ... and of the block that stores the identity before; without: added to
 
 
@@ -40,17 +42,18 @@ def scans(stmt: ir.Stmt, dtypes: Mapping[str, DType]) -> ir.Stmt:
     """The tree with the scans of lanes marked. dtypes: of all buffers."""
     match stmt:
         case ir.Loop(var, _, _, ir.LoopKind.VECTORIZED):
-            body = _marked(stmt.body, var, dtypes)
+            body = _marked(stmt, dtypes)
             return replace(stmt, body=body) if in_lanes(body, var) else stmt
         case _:
             return map_nested(stmt, lambda s: scans(s, dtypes))
 
 
-def _marked(stmt: ir.Stmt, lane: str, dtypes: Mapping[str, DType]) -> ir.Stmt:
-    statements = list(stmt.body) if isinstance(stmt, ir.Seq) else [stmt]
+def _marked(lanes: ir.Loop, dtypes: Mapping[str, DType]) -> ir.Stmt:
+    body = lanes.body
+    statements = list(body.body) if isinstance(body, ir.Seq) else [body]
     result: list[ir.Stmt] = []
     for s in statements:
-        found = _scan(s, lane, dtypes)
+        found = _scan(s, lanes, dtypes)
         if found is None:
             result.append(s)
             continue
@@ -60,26 +63,35 @@ def _marked(stmt: ir.Stmt, lane: str, dtypes: Mapping[str, DType]) -> ir.Stmt:
     return seq(tuple(result))
 
 
-def _scan(stmt: ir.Stmt, lane: str, dtypes: Mapping[str, DType]) -> ir.Block | None:
+def _scan(stmt: ir.Stmt, lanes: ir.Loop, dtypes: Mapping[str, DType]) -> ir.Block | None:
     """The scan of lanes that a statement of a vectorized loop is."""
+    lane = lanes.var
     match stmt:
         case ir.If(condition, ir.Loop() as loop):
-            inner = _scan(loop, lane, dtypes)
+            inner = _scan(loop, lanes, dtypes)
             if inner is None:
                 return None
             block = replace(inner, predicate=conjunction(condition, inner.predicate))
         case ir.Loop(k, lower, upper, ir.LoopKind.SERIAL, ir.Block() as inside):
-            if lower != index(0) or linear(upper) != linear(ir.Var(lane)) + 1:
-                return None
-            if not _runs_over(inside, k, lane):
+            way = _way(lower, upper, lanes)
+            if way is None or not _runs_over(inside, k, lane):
                 return None
             block = substitute(inside, {k: ir.Var(lane)})
-            block = replace(block, annotations=(*block.annotations, (SCAN, k)))
+            block = replace(block, annotations=(*block.annotations, (way, k)))
         case _:
             return None
-    whole = all(_keeps_first(p, lane) for p in conjuncts(block.predicate))
+    back = _is_back(block)
+    whole = all(_keeps_one_end(p, lane, last=back) for p in conjuncts(block.predicate))
     words = all(dtypes[t.buffer] in WORDS for t in targets(block.body))
     return block if whole and words and has_vector_form(block, lane, dtypes) else None
+
+
+def _way(lower: ir.Expr, upper: ir.Expr, lanes: ir.Loop) -> str | None:
+    """Which scan a loop over so many lanes may be."""
+    ends, lane = (linear(lower), linear(upper)), linear(ir.Var(lanes.var))
+    if ends == (linear(index(0)), lane + 1):
+        return SCAN
+    return BACK if ends == (lane, linear(lanes.upper)) else None
 
 
 def _runs_over(block: ir.Block, k: str, lane: str) -> bool:
@@ -96,13 +108,13 @@ def _runs_over(block: ir.Block, k: str, lane: str) -> bool:
             return False
 
 
-def _keeps_first(guard: ir.Expr, lane: str) -> bool:
-    """Whether a guard leaves out no lane before one that it keeps."""
+def _keeps_one_end(guard: ir.Expr, lane: str, *, last: bool) -> bool:
+    """Whether a guard leaves out no lane before one that it keeps; last: none after."""
     if lane not in variables(guard):
         return True
     forms = inequalities(guard)
     return forms is not None and all(
-        moves_alone(form, lane) and form.coefficient(lane) < 0 for form in forms
+        moves_alone(form, lane) and (form.coefficient(lane) > 0) is last for form in forms
     )
 
 
@@ -117,27 +129,31 @@ def _starts(stmt: ir.Stmt, scan: ir.Block) -> bool:
             return False
 
 
-def written_out(stmt: ir.Stmt, lane: str = "") -> ir.Stmt:
-    """The tree with the scans of lanes as the loops that they stand for: `lane` is the variable of
-    the vectorized loop around.
+def written_out(stmt: ir.Stmt, lanes: ir.Loop | None = None) -> ir.Stmt:
+    """The tree with the scans of lanes as the loops that they stand for: `lanes` is the vectorized
+    loop around.
     """
     match stmt:
         case ir.Block() if marked(stmt):
-            return _written_out(stmt, lane)
-        case ir.Loop(var, _, _, ir.LoopKind.VECTORIZED):
-            return replace(stmt, body=written_out(stmt.body, var))
+            assert lanes is not None
+            return _written_out(stmt, lanes)
+        case ir.Loop(_, _, _, ir.LoopKind.VECTORIZED):
+            return replace(stmt, body=written_out(stmt.body, stmt))
         case _:
-            return map_nested(stmt, lambda s: written_out(s, lane))
+            return map_nested(stmt, lambda s: written_out(s, lanes))
 
 
-def _written_out(block: ir.Block, lane: str) -> ir.Stmt:
+def _written_out(block: ir.Block, lanes: ir.Loop) -> ir.Stmt:
     assert isinstance(block.body, ir.Update)
+    lane, back = ir.Var(lanes.var), _is_back(block)
     notes = dict(block.annotations)
-    k, start = str(notes.pop(SCAN)), notes.pop(ANEW, None)
+    k, start = str(notes.pop(BACK if back else SCAN)), notes.pop(ANEW, None)
     (value,) = block.body.values
     whole = replace(block, annotations=tuple(notes.items()))
-    term = replace(whole, body=replace(block.body, values=(substitute(value, {lane: ir.Var(k)}),)))
-    loop = ir.Loop(k, index(0), add(ir.Var(lane), 1), ir.LoopKind.SERIAL, term)
+    each = substitute(value, {lane.name: ir.Var(k)})
+    term = replace(whole, body=replace(block.body, values=(each,)))
+    lower, upper = (lane, lanes.upper) if back else (index(0), add(lane, 1))
+    loop = ir.Loop(k, lower, upper, ir.LoopKind.SERIAL, term)
     if start is None:
         return loop
     identity = ir.Init(block.body.combiner, block.body.targets)
@@ -145,15 +161,20 @@ def _written_out(block: ir.Block, lane: str) -> ir.Stmt:
 
 
 def marked(block: ir.Block) -> bool:
-    return any(key == SCAN for key, _ in block.annotations)
+    return any(key in (SCAN, BACK) for key, _ in block.annotations)
+
+
+def _is_back(block: ir.Block) -> bool:
+    return any(key == BACK for key, _ in block.annotations)
 
 
 def vector(block: ir.Block, dtype: DType, code: Vectors) -> list[str]:
     """A marked block, all active lanes at once. dtype: the target's type."""
-    assert not isinstance(code.mask, Bits), "the guards keep the first lanes"
+    back = _is_back(block)
+    assert back or not isinstance(code.mask, Bits), "the guards keep the first lanes"
     match block.body:
         case ir.Update(ir.Combiner() as combiner, (target,), (value,)):
-            parts = _running(combiner, code.parts(value), dtype, code)
+            parts = _running(combiner, code.parts(value), dtype, code, back=back)
             if all(key != ANEW for key, _ in block.annotations):
                 old = code.load(target.buffer, target.indices, dtype)
                 form = f"ts_{COMBINE[combiner]}_{suffix(dtype)}"
@@ -163,16 +184,21 @@ def vector(block: ir.Block, dtype: DType, code: Vectors) -> list[str]:
             raise AssertionError(f"{block.name} is no scan")
 
 
-def _running(combiner: ir.Combiner, values: Parts, dtype: DType, code: Vectors) -> Parts:
-    """The native vectors of the running reductions, each part on top of those before."""
+def _running(
+    combiner: ir.Combiner, values: Parts, dtype: DType, code: Vectors, *, back: bool
+) -> Parts:
+    """The native vectors of the running reductions, each part on top of those before; back: on top
+    of those after.
+    """
     s, form = suffix(dtype), COMBINE[combiner]
-    scanned = [f"ts_scan_{form}_{s}({value})" for value in values]
+    way, end = ("back_", "start") if back else ("", "last")
+    scanned = [f"ts_scan_{way}{form}_{s}({value})" for value in values]
     if len(scanned) == 1:
         return tuple(scanned)
     names: list[str] = []
-    for text in scanned:
+    for text in reversed(scanned) if back else scanned:
         if names:
-            text = f"ts_{form}_{s}(ts_last_{s}({names[-1]}), {text})"
+            text = f"ts_{form}_{s}(ts_{end}_{s}({names[-1]}), {text})"
         names.append(code.before.name("scan"))
         code.before.lines.append(f"const ts_{s} {names[-1]} = {text};")
-    return tuple(names)
+    return tuple(reversed(names) if back else names)

@@ -2,7 +2,9 @@
 
    T is f32 f64 i32 i64 u32 u64.
    ts_scan_add_T(v)  mul min max    lane i holds v[0] + ... + v[i], always by the same tree
-   ts_last_T(v)                     the last lane in all lanes */
+   ts_last_T(v)                     the last lane in all lanes
+   ts_scan_back_add_T(v)  ...       lane i holds v[i] + ... + v[lanes - 1], by the mirrored tree
+   ts_start_T(v)                    the first lane in all lanes */
 #ifndef TS_SCAN_H
 #define TS_SCAN_H
 
@@ -91,6 +93,30 @@ TS_SCAN(f64, TS_LANES_64, add, TS_STEP)
 TS_SCAN(f32, TS_LANES_32, add, TS_STEP_F32)
 TS_SCAN(f64, TS_LANES_64, add, TS_STEP_F64)
 #endif
+
+#define TS_MIRROR(i) (lanes - 1 - (i))
+#define TS_START(i) 0
+#define TS_SCAN_BACK(T, n, op)                              \
+    TS_INLINE ts_##T ts_scan_back_##op##_##T(ts_##T v) {    \
+        enum { lanes = n };                                 \
+        v = ts_scan_##op##_##T(TS_SPREAD(n, v, TS_MIRROR)); \
+        return TS_SPREAD(n, v, TS_MIRROR);                  \
+    }
+#define TS_SCANS_BACK(T, n)                         \
+    TS_SCAN_BACK(T, n, add) TS_SCAN_BACK(T, n, mul) \
+    TS_SCAN_BACK(T, n, min) TS_SCAN_BACK(T, n, max) \
+    TS_INLINE ts_##T ts_start_##T(ts_##T v) {       \
+        enum { lanes = n };                         \
+        return TS_SPREAD(n, v, TS_START);           \
+    }
+TS_SCANS_BACK(f32, TS_LANES_32)
+TS_SCANS_BACK(f64, TS_LANES_64)
+TS_SCANS_BACK(i32, TS_LANES_32)
+TS_SCANS_BACK(i64, TS_LANES_64)
+TS_SCANS_BACK(u32, TS_LANES_32)
+TS_SCANS_BACK(u64, TS_LANES_64)
+#undef TS_SCANS_BACK
+#undef TS_SCAN_BACK
 
 #undef TS_SCAN
 #undef TS_STEP
