@@ -144,8 +144,9 @@ def _warps(draft: Draft, nest: Nest, rows: list[str], place: str) -> Draft:
     for loop, axis in zip(reversed(rows), "xyz", strict=False):
         draft = draft.step("bind", loop=loop, axis=f"blockIdx.{axis}")
     lanes = [_of_warp(draft, block) for block in (scan, name, carry)]
+    for where in ("before", "after"):
+        draft = draft.step("sync_threads", loop=lanes[-1], where=where)
     draft = draft.step("bind", loops=lanes, axis="threadIdx.x")
-    draft = draft.step("sync_threads", loop=lanes[-1])
     chunk = {"block": scan, "loop": f"{place}_0"}
     for buffer in dict.fromkeys(read.buffer for read in nest.reads):
         draft = draft.step("cache_shared_at", **chunk, buffer=buffer, as_=f"{name}_{buffer}")
