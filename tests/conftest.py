@@ -55,14 +55,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _between(items: list[pytest.Item]) -> set[str]:
-    """The tests at v3 that others repeat at v2 and at v4, but for those of what is written for each
-    level by hand. `kernels/test_levels.py` has all kernels at v3, besides.
+    """The tests at v3 that others repeat at v2 and at v4, but for digests, which take no time, and
+    those of what is written for each level by hand. `kernels/test_levels.py` has all kernels at v3,
+    besides.
     """
     names = {item.nodeid for item in items}
     found = {name for name in names if re.search(r"\bv3\b", name.partition("[")[2])}
     around = {name: [re.sub(r"\bv3\b", level, name) for level in ("v2", "v4")] for name in found}
-    by_hand = "tests/simd/"
-    return {n for n in found if names.issuperset(around[n]) and not n.startswith(by_hand)}
+    kept = ("tests/simd/", "tests/kernels/test_digests.py")
+    return {n for n in found if names.issuperset(around[n]) and not n.startswith(kept)}
 
 
 @pytest.fixture
