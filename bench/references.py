@@ -141,3 +141,48 @@ def conv2d(x: Array, weight: Array, bias: Array) -> Array:
 def depthwise_conv2d(x: Array, weight: Array, bias: Array) -> Array:
     total = np.einsum("ncijpq,cpq->ncij", windows(x, weight), weight)
     return np.asarray(total + bias[:, None, None])
+
+
+def mean_var(x: Array) -> Array:
+    """The variance."""
+    return np.asarray(x.var(axis=-1))
+
+
+def rope(x: Array, cosine: Array, sine: Array) -> Array:
+    """Pairs of features, half of them apart, are turned as complex numbers."""
+    low, high = np.split(x, 2, axis=-1)
+    return np.concatenate([low * cosine - high * sine, high * cosine + low * sine], axis=-1)
+
+
+def exclusive_cumsum(x: Array) -> Array:
+    return np.asarray(np.cumsum(x, axis=-1) - x)
+
+
+def reverse_cumsum(x: Array) -> Array:
+    return np.asarray(np.cumsum(x[..., ::-1], axis=-1)[..., ::-1])
+
+
+def matvec_int8(weight: Array, scale: Array, x: Array) -> Array:
+    return np.asarray(np.einsum("mgk,mg,gk->m", weight, scale, x))
+
+
+def matvec_int4(weight: Array, scale: Array, x: Array) -> Array:
+    bits = weight.astype(np.uint8)
+    both = np.concatenate([bits & 15, bits >> 4], axis=-1) - 8.0
+    return matvec_int8(both, scale, x)
+
+
+def conv1d(x: Array, weight: Array, bias: Array) -> Array:
+    windows = np.lib.stride_tricks.sliding_window_view(x, weight.shape[-1], axis=2)
+    return np.asarray(np.einsum("bcjq,kcq->bkj", windows, weight) + bias[:, None])
+
+
+def pooled(x: Array, border: float, f: Callable[..., Array]) -> Array:
+    """Of windows of 3 by 3 pixels, every second, with a border of one pixel."""
+    wide = np.pad(x, ((0, 0), (1, 1), (1, 1)), constant_values=border)
+    windows = np.lib.stride_tricks.sliding_window_view(wide, (3, 3), axis=(1, 2))
+    return f(windows[:, ::2, ::2], axis=(3, 4))
+
+
+def unsharp_mask(x: Array) -> Array:
+    return 2 * x - gaussian(x)

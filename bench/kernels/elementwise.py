@@ -32,3 +32,11 @@ def kernels() -> Iterator[Kernel]:
         per_element(3),
         two((1 << 23,), (1 << 15,)),
     )
+    yield Kernel(
+        "axpby",
+        lambda n: ((n,), (n,)),
+        same,
+        lambda x, y: 2 * x - 3 * y,
+        per_element(3),
+        two((1 << 23,), (1 << 15,)),
+    )

@@ -1,6 +1,9 @@
 """Stencils, convolutions, and what else is of images."""
 
 from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
 
 from .. import references
 from .kernel import IMAGES, Kernel, mapped, one, per_element, same, two
@@ -46,4 +49,24 @@ def kernels() -> Iterator[Kernel]:
         lambda n, c, h, w, k: 2 * n * c * (h - k + 1) * (w - k + 1) * k * k,
         two((16, 144, 114, 114, 3), (1, 32, 30, 30, 3)),
         most=(16, 512, 512, 512, 7),
+    )
+    yield mapped("unsharp_mask", references.unsharp_mask, 39, two((3000, 4000), (256, 256)))
+    for name, border, f in (("max_pool2d", -np.inf, np.max), ("avg_pool2d", 0.0, np.mean)):
+        yield Kernel(
+            name,
+            one,
+            lambda n, h, w: (n, (h + 1) // 2, (w + 1) // 2),
+            partial(references.pooled, border=border, f=f),
+            lambda n, h, w: 9 * n * ((h + 1) // 2) * ((w + 1) // 2),
+            two((512, 112, 112), (16, 56, 56)),
+        )
+    yield Kernel(
+        "conv1d",
+        lambda n, c, w, o, k: ((n, c, w), (o, c, k), (o,)),
+        lambda n, c, w, o, k: (n, o, w - k + 1),
+        references.conv1d,
+        lambda n, c, w, o, k: 2 * n * o * (w - k + 1) * c * k,
+        two((16, 64, 1026, 64, 3), (1, 32, 514, 32, 3)),
+        limit=1e-3,
+        most=(64, 512, 1 << 16, 512, 9),
     )

@@ -31,6 +31,7 @@ NORMAL = Values(lambda rng, shape: rng.standard_normal(shape, dtype=np.float32))
 POSITIVE = Values(lambda rng, shape: 0.01 + rng.random(shape, dtype=np.float32))
 NEAR_ONE = Values(lambda rng, shape: 1 + 1e-3 * rng.standard_normal(shape, dtype=np.float32))
 PIXELS = Values(lambda rng, shape: rng.integers(0, 256, shape, dtype=np.uint8), np.uint8)
+WEIGHTS = Values(lambda rng, shape: rng.integers(-127, 128, shape, dtype=np.int8), np.int8)
 CLASSES = Values(lambda rng, shape: rng.integers(0, 3, shape), np.int64)
 
 

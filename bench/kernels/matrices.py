@@ -5,7 +5,18 @@ from collections.abc import Iterator
 import numpy as np
 
 from .. import references
-from .kernel import PRODUCTS, SQUARES, Kernel, one, per_element, same, two
+from .kernel import (
+    PIXELS,
+    PRODUCTS,
+    SQUARES,
+    WEIGHTS,
+    Kernel,
+    Values,
+    one,
+    per_element,
+    same,
+    two,
+)
 
 
 def kernels() -> Iterator[Kernel]:
@@ -97,4 +108,19 @@ def _thin() -> Iterator[Kernel]:
         lambda a, b: np.matmul(np.tril(a), b),
         lambda m, n: m * m * n,
         two((1024, 1024), (128, 128)),
+    )
+    yield from (_quantised("matvec_int8", WEIGHTS, 2), _quantised("matvec_int4", PIXELS, 1))
+
+
+def _quantised(name: str, values: Values, each: int) -> Kernel:
+    """A matrix of small weights times a vector. each: the bytes of two of them."""
+    return Kernel(
+        name,
+        lambda m, g, half: ((m, g, each * half), (m, g), (g, 2 * half)),
+        lambda m, g, half: (m,),
+        getattr(references, name),
+        lambda m, g, half: 6 * m * g * half,
+        two((4096, 128, 16), (128, 16, 16)),
+        limit=1e-2,
+        values=(values,),
     )

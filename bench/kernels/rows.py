@@ -6,7 +6,19 @@ from functools import partial
 import numpy as np
 
 from .. import references
-from .kernel import CLASSES, NORMAL, ROWS, SCANS, Kernel, mapped, per_element, same, two
+from .kernel import (
+    CLASSES,
+    NEAR_ONE,
+    NORMAL,
+    ROWS,
+    SCANS,
+    Kernel,
+    mapped,
+    one,
+    per_element,
+    same,
+    two,
+)
 
 
 def kernels() -> Iterator[Kernel]:
@@ -29,6 +41,23 @@ def kernels() -> Iterator[Kernel]:
         per_element(4),
         two((4096, 1024), (64, 1024)),
     )
+    of_sums = two((4096, 1024), (64, 512))
+    yield Kernel(
+        "add_layer_norm",
+        lambda m, n: ((m, n), (m, n), (n,), (n,)),
+        same,
+        lambda x, residual, weight, bias: references.layer_norm(x + residual, weight, bias),
+        per_element(9),
+        of_sums,
+    )
+    yield Kernel(
+        "add_rms_norm",
+        lambda m, n: ((m, n), (m, n), (n,)),
+        same,
+        lambda x, residual, weight: references.rms_norm(x + residual, weight),
+        per_element(5),
+        of_sums,
+    )
     yield Kernel(
         "cross_entropy",
         lambda m, n: ((m, n), (m,)),
@@ -40,3 +69,16 @@ def kernels() -> Iterator[Kernel]:
     )
     # Near a zero of the running sum, the error is that of the larger sums before it.
     yield mapped("cumsum", partial(np.cumsum, axis=-1), 1, SCANS, limit=2e-3, headline=True)
+    scans = two((4096, 4096), (64, 1024))
+    yield mapped("exclusive_cumsum", references.exclusive_cumsum, 1, scans, limit=2e-3)
+    yield mapped("reverse_cumsum", references.reverse_cumsum, 1, scans, limit=2e-3)
+    product = partial(np.cumprod, axis=-1)
+    yield mapped("cumprod", product, 1, scans, values=(NEAR_ONE,), limit=2e-3)
+    yield Kernel(
+        "mean_var",
+        one,
+        lambda m, n: (m,),
+        references.mean_var,
+        per_element(4),
+        two((4096, 4096), (64, 1024)),
+    )

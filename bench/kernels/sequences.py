@@ -17,6 +17,14 @@ def kernels() -> Iterator[Kernel]:
         most=(64, 4096, 256),
     )
     yield Kernel(
+        "rope",
+        lambda heads, t, half: ((heads, t, 2 * half), (t, half), (t, half)),
+        lambda heads, t, half: (heads, t, 2 * half),
+        references.rope,
+        lambda heads, t, half: 6 * heads * t * half,
+        two((32, 1024, 32), (8, 64, 32)),
+    )
+    yield Kernel(
         "lstm",
         lambda t, b, d, h: (
             *((t, b, d), (4 * h, d), (4 * h, h), (4 * h,), (4 * h,)),

@@ -113,6 +113,49 @@ def _rms_norm(x: Array, weight: Array, out: Array | None) -> Array:
     return y
 
 
+def _axpby(x: Array, y: Array, out: Array | None) -> Array:
+    z = np.multiply(x, np.float32(2), out=out)
+    z -= np.float32(3) * y
+    return z
+
+
+def _add_rms_norm(x: Array, residual: Array, weight: Array, out: Array | None) -> Array:
+    return _rms_norm(x + residual, weight, out)
+
+
+def _add_layer_norm(
+    x: Array, residual: Array, weight: Array, bias: Array, out: Array | None
+) -> Array:
+    return _layer_norm(x + residual, weight, bias, out)
+
+
+def _rope(x: Array, cosine: Array, sine: Array, out: Array | None) -> Array:
+    y = np.empty_like(x) if out is None else out
+    half = cosine.shape[-1]
+    low, high = x[..., :half], x[..., half:]
+    np.multiply(low, cosine, out=y[..., :half])
+    y[..., :half] -= high * sine
+    np.multiply(high, cosine, out=y[..., half:])
+    y[..., half:] += low * sine
+    return y
+
+
+def _exclusive_cumsum(x: Array, out: Array | None) -> Array:
+    y = np.cumsum(x, axis=-1, out=out)
+    y -= x
+    return y
+
+
+def _reverse_cumsum(x: Array, out: Array | None) -> Array:
+    y = np.empty_like(x) if out is None else out
+    np.cumsum(x[:, ::-1], axis=-1, out=y[:, ::-1])
+    return y
+
+
+def _matvec_int8(weight: Array, scale: Array, x: Array, out: Array | None) -> Array:
+    return np.einsum("mgk,mg,gk->m", weight.astype(np.float32), scale, x, optimize=True)
+
+
 def _histogram(x: Array, out: Array | None) -> Array:
     return np.bincount(x, minlength=256)
 
@@ -145,6 +188,15 @@ KERNELS = {
     "linear": _with(_linear),
     **{name: _with(getattr(np, name)) for name in ("log", "log1p", "expm1", "tanh", "sin", "cos")},
     "multiply_add": _with(_multiply_add),
+    "axpby": _with(_axpby),
+    "add_layer_norm": _with(_add_layer_norm),
+    "add_rms_norm": _with(_add_rms_norm),
+    "mean_var": _with(np.var, axis=-1),
+    "cumprod": _with(np.cumprod, axis=-1),
+    "exclusive_cumsum": _with(_exclusive_cumsum),
+    "reverse_cumsum": _with(_reverse_cumsum),
+    "rope": _with(_rope),
+    "matvec_int8": _with(_matvec_int8),
     "softplus": _with(_softplus),
     "gelu_tanh": _with(_gelu_tanh),
     "rms_norm": _with(_rms_norm),

@@ -39,12 +39,23 @@ def _lstm(out: Array | None, *arguments: Array) -> Call:
     return lambda: ts.lstm(x, w_ih, w_hh, *others, out=outs)[0]
 
 
+def _one_of_two(function: Callable[..., Any], which: int, **options: Any) -> Maker:
+    """Where a kernel has two results, one of them."""
+
+    def make(out: Array | None, *arguments: Array) -> Call:
+        outs = (out, None) if which == 0 else (None, out)
+        return lambda: function(*arguments, out=outs, **options)[which]
+
+    return make
+
+
 _plain = (
     *("matmul", "softmax", "exp", "layer_norm", "transpose", "blur", "cumsum"),
     *("gelu", "grey", "sobel", "unsharp", "log", "log1p", "expm1", "tanh", "sin", "cos", "sigmoid"),
     *("silu", "gelu_tanh", "softplus", "log_softmax", "rms_norm", "cross_entropy", "histogram"),
     *("matvec", "trmm", "sqdist", "attention"),
-    *("gaussian", "heat2d", "resize", "conv2d", "depthwise_conv2d"),
+    *("gaussian", "heat2d", "resize", "conv2d", "depthwise_conv2d", "unsharp_mask", "conv1d"),
+    *("exclusive_cumsum", "reverse_cumsum", "cumprod", "rope", "matvec_int8", "matvec_int4"),
 )
 _reductions = (
     *("sum", "mean", "max", "min", "argmax", "argmin", "prod", "var", "norm", "logsumexp"),
@@ -57,6 +68,12 @@ KERNELS = {
     "clamp": _with(ts.clamp, low=0, high=1),
     "linear": _with(ts.linear, activation="relu"),
     "multiply_add": _with(ts.multiply_add, a=2),
+    "axpby": _with(ts.axpby, a=2, b=-3),
+    "add_layer_norm": _one_of_two(ts.add_layer_norm, 0),
+    "add_rms_norm": _one_of_two(ts.add_rms_norm, 0),
+    "mean_var": _one_of_two(ts.mean_var, 1, axis=-1),
+    "max_pool2d": _with(ts.max_pool2d, size=3, padding=1),
+    "avg_pool2d": _with(ts.avg_pool2d, size=3, padding=1),
     "matmul_tn": _with(lambda a, b, out: ts.matmul(a.T, b, out=out)),
     "matmul_nt": _with(lambda a, b, out: ts.matmul(a, b.T, out=out)),
     "matmul_batch": _with(ts.matmul),

@@ -96,6 +96,20 @@ def heat2d(u: Tensor) -> Tensor:
     return y
 
 
+def _rope(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    low, high = x.chunk(2, -1)
+    return torch.cat((low * cosine - high * sine, high * cosine + low * sine), -1)
+
+
+def _matvec_int8(weight: Tensor, scale: Tensor, x: Tensor) -> Tensor:
+    return (weight * scale[..., None]).flatten(1) @ x.flatten()
+
+
+def _matvec_int4(weight: Tensor, scale: Tensor, x: Tensor) -> Tensor:
+    both = torch.cat((weight & 15, weight >> 4), -1) - 8.0
+    return _matvec_int8(both, scale, x)
+
+
 # Each from its arguments to a new result: what is compiled, too.
 FUNCTIONS: dict[str, Callable[..., Tensor]] = {
     "matmul": torch.matmul,
@@ -116,6 +130,20 @@ FUNCTIONS: dict[str, Callable[..., Tensor]] = {
     "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
     "softplus": F.softplus,
     "multiply_add": lambda x, y, z: torch.addcmul(2 * x, y, z),
+    "axpby": lambda x, y: torch.add(2 * x, y, alpha=-3),
+    "add_layer_norm": lambda x, r, w, b: F.layer_norm(x + r, (x.shape[-1],), w, b, 1e-5),
+    "add_rms_norm": lambda x, r, w: F.rms_norm(x + r, (x.shape[-1],), w),
+    "mean_var": lambda x: torch.var_mean(x, -1, correction=0)[0],
+    "cumprod": lambda x: torch.cumprod(x, -1),
+    "exclusive_cumsum": lambda x: torch.cumsum(x, -1) - x,
+    "reverse_cumsum": lambda x: torch.flip(torch.cumsum(torch.flip(x, (-1,)), -1), (-1,)),
+    "rope": _rope,
+    "matvec_int8": _matvec_int8,
+    "matvec_int4": _matvec_int4,
+    "max_pool2d": lambda x: F.max_pool2d(x[None], 3, 2, 1)[0],
+    "avg_pool2d": lambda x: F.avg_pool2d(x[None], 3, 2, 1)[0],
+    "conv1d": F.conv1d,
+    "unsharp_mask": lambda x: 2 * x - gaussian(x),
     "log_softmax": lambda x: torch.log_softmax(x, -1),
     "rms_norm": lambda x, w: F.rms_norm(x, (x.shape[-1],), w),
     "cross_entropy": lambda x, target: F.cross_entropy(x, target, reduction="none"),

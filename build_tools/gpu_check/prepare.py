@@ -13,7 +13,7 @@ import subprocess
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, final
@@ -39,7 +39,15 @@ from gen.targets.target import Runnable
 from gen.trial.inputs import InputKind, random_arrays
 from gen.trial.plain import Reference
 from gen.trial.run import scheduled
-from gen.trial.sizes import allowed, edges, kernel_dims, sides, values_of
+from gen.trial.sizes import (
+    allowed,
+    edges,
+    kernel_dims,
+    other_scalars,
+    other_words,
+    sides,
+    values_of,
+)
 
 from . import cases
 from .cases import Array, Case
@@ -148,27 +156,35 @@ _TAG = "import sys; print('cp%d%d' % sys.version_info[:2])"
 TILES = (63, 64, 65, 127, 128, 129, 255, 256, 257, 1025)
 MOST_POINTS = 4500  # of a pair of the small sizes
 MOST_ELEMENTS = 120_000  # of a choice of dtypes: all that is carried is some tens of MiB
+MOST_OTHERS = 6  # of other scalars
 MOST_EMULATED = 3e6  # points, so that a case is emulated in about a second
 KINDS = (InputKind.TIES, InputKind.SMALL, InputKind.EXTREME, InputKind.SPECIAL)
 
 
 def cases_of(spec: KernelSpec) -> Iterator[Case]:
     """Of every choice of dtypes that NumPy has: each size with random numbers, and a few with those
-    that go wrong where random ones do not, of which the emulator's bits alone say what is right.
+    that go wrong where random ones do not, of which the emulator's bits alone say what is right;
+    a few of each word that a scalar may be, and of scalars by which other variants run.
     """
+    words = [(other, list[dict[str, int]]()) for other in other_words(spec)]
     for dtypes in specs.choices(spec):
         if any(dtype.value == "bfloat16" for dtype in dtypes.values()):
             continue
         (target,) = TARGETS.chosen("cuda")
         variants = scheduled(spec, dtypes, target)
-        kernel = load(spec, dtypes, variants, target.emulating())
-        maker = _Maker(spec, dtypes, Reference(spec, dtypes), kernel)
+        kernel, whens = load(spec, dtypes, variants, target.emulating()), whens_of(variants)
+        maker = _Maker(spec, dtypes, Reference(spec, dtypes), kernel, options(spec))
         rng = np.random.default_rng(0)
-        tried = list(sizes(spec, target.width(dtypes), whens_of(variants)))
+        tried = list(sizes(spec, target.width(dtypes), whens))
         for one in tried:
             yield maker.case(one, InputKind.RANDOM, rng)
         for kind, telling in itertools.product(KINDS, _telling(spec, tried)):
             yield maker.case(telling, kind, rng)
+        for other, beside in (*words, *other_scalars(spec, whens)):
+            changed = maker.of(other)
+            for few in [*_telling(other, tried), *beside][:MOST_OTHERS]:
+                if allowed(other, few):
+                    yield changed.case(few, InputKind.RANDOM, rng)
 
 
 def sizes(spec: KernelSpec, width: int, whens: Sequence[Expr]) -> Iterator[dict[str, int]]:
@@ -213,6 +229,18 @@ class _Maker:
     dtypes: Dtypes
     reference: Reference
     kernel: Runnable
+    options: Mapping[str, Any]
+
+    def of(self, other: KernelSpec) -> "_Maker":
+        """With the defaults that scalars have there."""
+        changed = {
+            s.name: s.members[int(s.default or 0)] if s.members else s.default
+            for s, own in zip(other.scalars, self.spec.scalars, strict=True)
+            if s.default is not own.default
+        }
+        kernel = self.kernel.with_scalars(oracle.defaults(other))
+        reference = Reference(other, self.dtypes)
+        return _Maker(other, self.dtypes, reference, kernel, {**self.options, **changed})
 
     def case(self, one: Mapping[str, int], kind: InputKind, rng: np.random.Generator) -> Case:
         spec = self.spec
@@ -225,9 +253,8 @@ class _Maker:
         self.kernel(arrays, dims)
         found = [(name, *right.get(name, (None, None)), arrays[name]) for name in outputs]
         expected = tuple(itertools.starmap(cases.expected, found))
-        made = Case(spec.name, suffix(self.dtypes), dict(one), kind.value, variant, {}, inputs,
-                    expected)  # fmt: skip
-        return replace(made, options=options(spec))
+        return Case(spec.name, suffix(self.dtypes), dict(one), kind.value, variant, self.options,
+                    inputs, expected)  # fmt: skip
 
     def _right(
         self, inputs: Mapping[str, Array], arrays: Mapping[str, Array], one: Mapping[str, int]

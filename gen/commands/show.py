@@ -7,7 +7,12 @@ from pathlib import Path
 
 from ..display import page
 from ..display import text as views
-from ..progress import able, progress
+from ..display.cut import before
+from ..errors import TilesmithError
+from ..language import Dtypes
+from ..language.model import KernelSpec
+from ..progress import Progress, able, progress
+from ..targets.target import Target
 from ..trial import costs
 from ..trial.sizes import usual
 from .arguments import Commands, dtype, dtypes, level, one, size
@@ -57,11 +62,37 @@ def run(options: argparse.Namespace) -> int:
         text = f"{options.html}\n"
     else:
         with progress(1) as shown:
-            text = views.text(*wanted, _view(options), shown, partial(usual, spec))
+            text, refused = _text(*wanted, _view(options), shown)
+        if refused is not None:
+            print(text, end="", flush=True)
+            raise refused
     print(text, end="", flush=True)
     if not (options.html or options.steps or options.whole or options.recipe):
         print("not proved: tilesmith prove does that", file=sys.stderr)
     return 0
+
+
+def _text(
+    spec: KernelSpec, dtypes: Dtypes, target: Target, view: views.View, shown: Progress
+) -> tuple[str, TilesmithError | None]:
+    """The view, as far as the steps are right; and why the next is refused, if it has to do with
+    what is asked.
+    """
+    try:
+        return views.text(spec, dtypes, target, view, shown, partial(usual, spec)), None
+    except TilesmithError as error:
+        refused, short = error, before(spec, error)
+    if short is None:
+        raise refused
+    try:
+        text, _ = _text(short, dtypes, target, view, shown)
+    except TilesmithError:
+        raise refused from None
+    match view:
+        case views.AfterStep() | views.Stage("plain"):
+            return text, None
+        case _:
+            return text, refused
 
 
 def _view(options: argparse.Namespace) -> views.View:
