@@ -28,8 +28,11 @@ class Array:
 @final
 @dataclass(frozen=True, slots=True)
 class Scalar:
+    """words: what it may be, where that is no number; it is the number of one then."""
+
     element: str
     default: Any
+    words: tuple[str, ...] = ()
 
 
 @final
@@ -102,7 +105,7 @@ def read(text: str) -> Document:
         follows={v: dict(c) for v, c in variables.items() if isinstance(c, dict)},
         arrays=arrays,
         scalars={
-            name: Scalar(str(entry["type"]).replace(" ", ""), entry.get("default"))
+            name: _scalar(entry["type"], entry.get("default"))
             for name, entry in (file.get("scalars") or {}).items()
         },
         sizes={name: _value(e) for name, e in (file.get("sizes") or {}).items()},
@@ -114,6 +117,13 @@ def read(text: str) -> Document:
         constraints=tuple(_value(c) for c in file.get("constraints") or ()),
         body=tuple(ast.parse(file["compute"]).body),
     )
+
+
+def _scalar(kind: object, default: Any) -> Scalar:
+    if isinstance(kind, list):
+        words = tuple(map(str, kind))
+        return Scalar("int64", None if default is None else words.index(default), words)
+    return Scalar(str(kind).replace(" ", ""), default)
 
 
 def _array(text: object, intent: str) -> Array:

@@ -63,7 +63,7 @@ def expression(node: ast.expr, scope: Scope) -> Typed:
             symbol = SYMBOLS[type(op)]
             return binary(symbol, expression(left, scope), expression(right, scope))
         case ast.Compare(left=left, ops=ops, comparators=others):
-            values = [expression(v, scope) for v in (left, *others)]
+            values = [expression(v, scope) for v in _numbered([left, *others], scope)]
             pairs = zip(ops, values, values[1:], strict=False)
             return _all([binary(SYMBOLS[type(op)], a, b) for op, a, b in pairs])
         case ast.BoolOp(op=op, values=operands):
@@ -77,6 +77,23 @@ def expression(node: ast.expr, scope: Scope) -> Typed:
             return called(name, [expression(a, scope) for a in arguments], scope)
         case _:
             raise ValueError(f"no value: {ast.unparse(node)}")
+
+
+def _numbered(compared: list[ast.expr], scope: Scope) -> list[ast.expr]:
+    """With the number of a word for the word, where a scalar is one."""
+    names = [node.id for node in compared if isinstance(node, ast.Name)]
+    words = [w for name in names for w in _words(name, scope)]
+    return [
+        ast.Constant(words.index(node.value))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        else node
+        for node in compared
+    ]
+
+
+def _words(name: str, scope: Scope) -> tuple[str, ...]:
+    scalar = scope.document.scalars.get(name)
+    return scalar.words if scalar else ()
 
 
 def positions(node: ast.expr) -> Sequence[ast.expr]:

@@ -146,7 +146,9 @@ class Entry:
         """What callers are told of sizes: least ones, constraints, and what the named ones are."""
         least = (f"{dim} >= {size}" for dim, size in self.requires.items())
         named = (f"{name} = {value}" for name, value in self.named.items())
-        return (*least, *self.constraints, *named)
+        words = {p.name for p in self.parameters if p.members}
+        of_sizes = (c for c in self.constraints if not variables(self.parsed(c)) & words)
+        return (*least, *of_sizes, *named)
 
     def parsed(self, size: str | int) -> Expr:
         """A size, extent or constraint in IR: what a name stands for, where it is a named size's.

@@ -22,7 +22,7 @@ from .body.sizes import Sizes
 from .build import build, choices, shape_of
 from .declared.externals import read_external
 from .declared.reductions import check_laws, read_reduction
-from .declared.scalars import members_of, read_scalar
+from .declared.scalars import in_range, members_of, read_scalar
 from .declared.type_variables import check_name, read_type_variables, real_variables
 from .formulas import oracle
 from .model import (
@@ -156,7 +156,7 @@ def read(node: yaml.Node, path: str) -> KernelSpec:
         temporaries=temporaries,
         reductions=reductions,
         externals=externals,
-        constraints=(*constraints, *not_empty(sizes, program.requires)),
+        constraints=(*constraints, *not_empty(sizes, program.requires), *in_range(scalars)),
         requires=tuple(dim for dim in program.requires if dim in dims),
         program=program,
         oracle=oracle.read(file.oracle, arguments),

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from build_tools import evaluator
 from gen import language as specs
 from gen.ir.interpret.interp import run
+from gen.ir.interpret.sizes import value
 from gen.trial.sizes import kernel_dims
 
 Array = NDArray[Any]
@@ -48,11 +49,13 @@ def test_the_interpreter_computes_what_the_page_says(name: str) -> None:
             except evaluator.Unspecified:
                 continue
             sizes = kernel_dims(spec, dims, scalars)
+            if not all(value(c, {**scalars, **sizes}) for c in spec.constraints):
+                continue  # nothing to take the max of: a call says so, whatever else it has
             outside = {x: _external(document, x) for x in document.externals}
             got = run(kernel, arrays, scalars, dims=sizes, externals=outside)
-            for output, value in got.items():
-                _alike(value, wanted[output])
-                compared += value.size
+            for output, found in got.items():
+                _alike(found, wanted[output])
+                compared += found.size
     assert compared
 
 

@@ -43,7 +43,7 @@ def case_name(value: object) -> str:
 def call(spec: KernelSpec, arrays: Mapping[str, Array], **options: Any) -> tuple[Array, ...]:
     """The public function on the inputs, as a user would call it."""
     inputs = [arrays[a.name] for a in spec.arguments if a.intent is not Intent.OUT]
-    if str(spec.signature) == "(n)->()":
+    if str(spec.signature).startswith("(n)->()"):
         options = {"axis": -1, **options}  # these reduce all axes where nothing is said
     result = getattr(ts, spec.name)(*inputs, **options)
     return result if isinstance(result, tuple) else (result,)

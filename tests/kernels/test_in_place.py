@@ -9,6 +9,7 @@ IN_PLACE = {
     *("exp", "gelu", "clamp", "softmax", "layer_norm", "cumsum", "log", "log1p", "expm1", "tanh"),
     *("sin", "cos", "sigmoid", "silu", "gelu_tanh", "softplus", "log_softmax", "rms_norm"),
 }
+ADDED = ("add_layer_norm", "add_rms_norm")
 
 
 def test_the_manifest_names_the_inputs() -> None:
@@ -18,10 +19,14 @@ def test_the_manifest_names_the_inputs() -> None:
     }
     expected = {name: {"y": ["x"]} if name in IN_PLACE else {} for name in shared}
     others = {
+        **{name: {"y": ["x", "residual"], "total": ["x", "residual"]} for name in ADDED},
+        "axpby": {"z": ["x", "y"]},
+        "cumprod": {"y": ["x"]},
         "group_norm": {"y": ["x"]},
         "heat2d": {"y": ["u"]},
         "lstm": {"c": ["h0", "c0"]},
         "multiply_add": {"r": ["x", "y", "z"]},
+        "reverse_cumsum": {"y": ["x"]},
         "trmm": {"c": ["b"]},
     }
     assert shared == expected | others

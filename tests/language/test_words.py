@@ -102,10 +102,10 @@ ERRORS = [
      "the default of 'shape' must be 'none', 'relu' or 'square'", None),
     ("[none, relu, square]", "[none, relu, relu]", "'shape' has the word 'relu' twice", None),
     ("[none, relu, square]", "[relu]", "'shape' must have 2 to 64 words", None),
-    ("[none, relu, square]", "[relu, 1, square]", "a word has letters, digits and underscores",
+    ("[none, relu, square]", "[relu, 1, square]", "this is not a word",
      "quote what YAML reads as a number, true, false or null"),
-    ("[none, relu, square]", '[relu, "a b"]', "a word has letters, digits and underscores",
-     "quote what YAML reads as a number, true, false or null"),
+    ("[none, relu, square]", '[relu, "a b"]',
+     "a word begins with an ASCII letter, and has letters, digits and underscores", None),
     ("T[n]\", intent", "T[n + shape]\", intent", "no input tells the size 'shape'",
      "an input needs an axis shape, or shape and a number; or give it under 'sizes'"),
 ]  # fmt: skip

@@ -8,6 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ...errors import Span, SpecError
+from ...ir import nodes as ir
+from ...ir.algebra import index
 from ...ir.types import INDEX, DType
 from .. import yaml
 from ..model import Scalar
@@ -48,6 +50,16 @@ def members_of(scalars: Iterable[Scalar]) -> Members:
     return {s.name: s.members for s in scalars if s.members}
 
 
+def in_range(scalars: Iterable[Scalar]) -> tuple[ir.Expr, ...]:
+    """What a call checks of words, given as numbers: that there are such words."""
+    return tuple(
+        ir.Binary(op, ir.Var(s.name), index(bound), span=s.span)
+        for s in scalars
+        if s.members
+        for op, bound in ((ir.BinaryOp.GE, 0), (ir.BinaryOp.LT, len(s.members)))
+    )
+
+
 def _members(key: yaml.Scalar, node: yaml.List) -> tuple[str, ...]:
     words = tuple(_word(item) for item in node.items)
     for item, word in zip(node.items, words, strict=True):
@@ -62,9 +74,12 @@ def _word(node: yaml.Node) -> str:
     match node:
         case yaml.Scalar(str(word)) if re.fullmatch(r"[A-Za-z]\w*", word, re.ASCII):
             return word
+        case yaml.Scalar(str()):
+            message = "a word begins with an ASCII letter, and has letters, digits and underscores"
+            raise SpecError(message, node.span)
         case _:
             hint = "quote what YAML reads as a number, true, false or null"
-            raise SpecError("a word has letters, digits and underscores", node.span, hint)
+            raise SpecError("this is not a word", node.span, hint)
 
 
 def _member(key: yaml.Scalar, default: Default, members: tuple[str, ...]) -> int | None:

@@ -177,7 +177,7 @@ def _place(target: ir.Destination, code: Vectors) -> str:
 
 def _tree(body: ir.Update, dtypes: tuple[DType, ...], code: Vectors) -> list[str]:
     """All lanes combined into one place; lanes that are not active hold the identity."""
-    values = [_active(body.combiner, v, k, code) for k, v in enumerate(body.values)]
+    values = [active_or_identity(body.combiner, v, k, code) for k, v in enumerate(body.values)]
     places = [code.scalars.element(t.buffer, t.indices, code.scalars.facts) for t in body.targets]
     if isinstance(body.combiner, ir.DefinedCombiner):
         return combiners.tree(body.combiner, places, values, code)
@@ -192,7 +192,10 @@ def _tree(body: ir.Update, dtypes: tuple[DType, ...], code: Vectors) -> list[str
     return [f"{places[0]} = {combined(body.combiner, dtype, places[0], reduced)};"]
 
 
-def _active(combiner: ir.AnyCombiner, value: ir.Expr, position: int, code: Vectors) -> Parts:
+def active_or_identity(
+    combiner: ir.AnyCombiner, value: ir.Expr, position: int, code: Vectors
+) -> Parts:
+    """The value, with the identity in lanes that are not active or that mean nothing."""
     dtype, mask = dtype_of(value), code.mask
     parts = code.parts(value)
     if isinstance(mask, All) and not code.shape.partial(dtype.lane_bits):

@@ -26,10 +26,10 @@ from ....ir.index.linear import linear
 from ....ir.types import DType
 from ....ir.walk import loads, map_nested, seq, substitute, targets, variables
 from ...c.expr import COMBINE, suffix
-from ..updates import store
+from ..updates import active_or_identity, store
 from ..vectors.expr import Vectors
 from ..vectors.forms import WORDS, moves_alone
-from ..vectors.masks import Bits
+from ..vectors.masks import All, Bits
 from ..vectors.prelude import Parts
 from .unroll import has_vector_form, in_lanes
 
@@ -174,7 +174,7 @@ def vector(block: ir.Block, dtype: DType, code: Vectors) -> list[str]:
     assert back or not isinstance(code.mask, Bits), "the guards keep the first lanes"
     match block.body:
         case ir.Update(ir.Combiner() as combiner, (target,), (value,)):
-            parts = _running(combiner, code.parts(value), dtype, code, back=back)
+            parts = _running(combiner, _terms(combiner, value, code, back), dtype, code, back=back)
             if all(key != ANEW for key, _ in block.annotations):
                 old = code.load(target.buffer, target.indices, dtype)
                 form = f"ts_{COMBINE[combiner]}_{suffix(dtype)}"
@@ -182,6 +182,13 @@ def vector(block: ir.Block, dtype: DType, code: Vectors) -> list[str]:
             return store(target, dtype, parts, code)
         case _:
             raise AssertionError(f"{block.name} is no scan")
+
+
+def _terms(combiner: ir.Combiner, value: ir.Expr, code: Vectors, back: bool) -> Parts:
+    """The lanes' terms; back: with the identity past the last lane, where it starts."""
+    if not back:
+        return code.parts(value)
+    return active_or_identity(combiner, value, 0, replace(code, mask=All()))
 
 
 def _running(

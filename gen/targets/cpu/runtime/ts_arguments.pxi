@@ -326,7 +326,7 @@ cdef str _message():
 
 # ---- scalars ----
 
-cdef int _member(str kernel, str scalar, tuple members, given) except -1:
+cdef inline int _member(str kernel, str scalar, tuple members, given) except -1:
     """The number of the word that a caller gave. Raises TypeError and ValueError."""
     known = " or ".join([f"'{member}'" for member in members])
     if not isinstance(given, str):
