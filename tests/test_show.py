@@ -515,7 +515,7 @@ recipes:
         (["--step", "2"], 1, "there is no loop 't.jj'", "allocate"),
         (["--steps"], 1, "step 1: compute_at", "step 2"),
         ([], 1, "with allocate(t=float32[m]):\n            for t.j", "for t.i"),
-        (["--variant", "1"], 1, "for t.i in range(m)", "compute_at"),
+        (["--variant", "0"], 1, "with allocate(t=float32[m]):\n            for t.j", "for t.i"),
     ],
 )
 def test_what_comes_before_a_step_that_is_wrong(

@@ -50,6 +50,10 @@ def kernels() -> Iterator[Kernel]:
         two((16, 144, 114, 114, 3), (1, 32, 30, 30, 3)),
         most=(16, 512, 512, 512, 7),
     )
+    yield from _windows()
+
+
+def _windows() -> Iterator[Kernel]:
     yield mapped("unsharp_mask", references.unsharp_mask, 39, two((3000, 4000), (256, 256)))
     for name, border, f in (("max_pool2d", -np.inf, np.max), ("avg_pool2d", 0.0, np.mean)):
         yield Kernel(

@@ -120,7 +120,7 @@ def _quantised(name: str, values: Values, each: int) -> Kernel:
         lambda m, g, half: (m,),
         getattr(references, name),
         lambda m, g, half: 6 * m * g * half,
-        two((4096, 128, 16), (128, 16, 16)),
-        limit=1e-2,
+        two((4096, 128, 16), (256, 16, 16)),
+        limit=2e-3,
         values=(values,),
     )

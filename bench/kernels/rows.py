@@ -67,6 +67,10 @@ def kernels() -> Iterator[Kernel]:
         two((4096, 4096), (64, 1024)),
         values=(NORMAL, CLASSES),
     )
+    yield from _scans()
+
+
+def _scans() -> Iterator[Kernel]:
     # Near a zero of the running sum, the error is that of the larger sums before it.
     yield mapped("cumsum", partial(np.cumsum, axis=-1), 1, SCANS, limit=2e-3, headline=True)
     scans = two((4096, 4096), (64, 1024))
