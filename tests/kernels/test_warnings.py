@@ -39,8 +39,14 @@ def _warnings(compiler: str, level: Level, source: Path, *flags: str) -> str:
     return done.stderr
 
 
-@pytest.mark.parametrize("compiler", ["gcc", "clang"])
-@pytest.mark.parametrize("kernel", SPECS)
+@pytest.mark.parametrize(
+    ("kernel", "compiler"),
+    [
+        pytest.param(name, compiler, marks=pytest.mark.thorough if number % 2 == other else ())
+        for number, name in enumerate(SPECS)
+        for other, compiler in enumerate(["gcc", "clang"])
+    ],
+)
 def test_kernels_compile_without_warnings(kernel: str, compiler: str, tmp_path: Path) -> None:
     path = _compiler(compiler)
     for level in X86 if kernel in COMPILED else X86[-1:]:  # what is generated takes long

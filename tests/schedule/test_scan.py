@@ -126,7 +126,10 @@ def test_the_same_sums(recipe: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("combiner", ["sum", "prod", "min", "max"])
+@pytest.mark.parametrize(
+    "combiner",
+    ["sum", "min", *(pytest.param(c, marks=pytest.mark.thorough) for c in ("prod", "max"))],
+)
 def test_forms(form: str, combiner: str) -> None:
     """One at a time and in chunks; along rows, and with the loop over rows inside."""
     state = start(FORMS[form].replace("combine.sum", f"combine.{combiner}"))

@@ -100,7 +100,7 @@ def accumulated(combiner: str, x: np.ndarray, terms: str) -> np.ndarray:
 @pytest.mark.parametrize("terms", OTHER_FORMS)
 @pytest.mark.parametrize(
     ("dtype", "combiner"),
-    [*((d, "sum") for d in DTYPES), *((d, c) for d in ("float32", "int64") for c in NUMPY)],
+    [*((d, "sum") for d in DTYPES), ("float32", "min"), ("int64", "prod")],
 )
 def test_the_terms_before_from_and_after_a_place(
     level: Level, dtype: str, combiner: str, terms: str
@@ -108,7 +108,7 @@ def test_the_terms_before_from_and_after_a_place(
     """Of terms that are not the identity where lanes hold nothing: chunks that fill no vectors."""
     lanes = Processor(level).vector_bytes // np.dtype(dtype).itemsize
     term = "x[i, k] + 1.0" if dtype.startswith("float") else "x[i, k] + 1"
-    for chunk in {max(2, lanes // 2), lanes, 3 * lanes // 2, 2 * lanes}:
+    for chunk in (2 * lanes,) if combiner == "sum" else (lanes, max(2, lanes // 2)):
         recipe = VECTORIZED.format(chunk=chunk)
         kernel = lowered(running(dtype, combiner, term, terms), recipe, level)
         source = text(kernel, level)

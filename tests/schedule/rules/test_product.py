@@ -192,6 +192,9 @@ accuracy: 1e-3
     return loads(text, f"{name}.yaml")
 
 
+LONG = {"triangle", "band", "tail"}  # of which the recipe's golden is enough where nobody waits
+
+
 @cache
 def chosen(name: str) -> ByRules:
     return ruled(spec(name), V3)
@@ -205,7 +208,7 @@ def test_recipe(name: str, golden: Golden) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=pytest.mark.thorough if name == "triangle" else ())
+        pytest.param(name, marks=pytest.mark.thorough if name in LONG else ())
         for name in ARGUMENTS
         if name not in ("product", "distances")
     ],
