@@ -268,7 +268,11 @@ def test_wrong_code_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     taken = (Vectorize("y.i", 4),)
     options = Options(unproved, NATIVE)
     assert trial(TOTAL, replayed(taken), options).failure is None
-    monkeypatch.setattr(update, "_active", lambda combiner, value, k, code: code.parts(value))
+
+    def without(combiner: object, value: object, k: int, code: Any) -> Any:
+        return code.parts(value)
+
+    monkeypatch.setattr(update, "active_or_identity", without)
     failure = trial(TOTAL, replayed(taken), options).failure
     assert failure is not None
     assert failure.kind == f"the code for {NATIVE[0].value} is wrong"

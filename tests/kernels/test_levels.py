@@ -65,7 +65,7 @@ def _wrong_lanes(text: str) -> str:
 CORRUPTIONS = [("grey", _wrong_constant), ("exp", _tail_not_run), ("softmax", _wrong_lanes)]
 
 
-@pytest.mark.parametrize("level", SUPPORTED, ids=lambda level: level.value)
+@pytest.mark.parametrize("level", SUPPORTED[-1:], ids=lambda level: level.value)
 @pytest.mark.parametrize(("kernel", "corrupt"), CORRUPTIONS)
 def test_a_corrupted_kernel_fails_the_comparison(
     kernel: str, corrupt: Callable[[str], str], level: Level, tmp_path: Path

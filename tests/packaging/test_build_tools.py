@@ -126,6 +126,7 @@ def test_difference_between_commits_and_the_working_tree(checkout: Path) -> None
     assert (done.stdout, done.returncode) == ("", 0), done.stderr
 
 
+@pytest.mark.thorough
 def test_the_difference_in_what_the_tables_say_has_changed(checkout: Path) -> None:
     table, spec = checkout / TABLE, checkout / "kernels_spec" / "normalize.yaml"
     table.parent.mkdir(parents=True)
@@ -156,6 +157,7 @@ recipes:
 """
 
 
+@pytest.mark.thorough
 def test_the_difference_in_a_gpus_code(checkout: Path) -> None:
     spec = checkout / "kernels_spec" / "normalize.yaml"
     spec.write_text(spec.read_text() + FOR_GPUS)

@@ -153,6 +153,7 @@ INEXACT = re.compile(r"\.(ftz|approx|full)\b")
 rounded as they should be."""
 
 
+@pytest.mark.thorough  # nvcc, which has the same front end, compiles them above
 @pytest.mark.parametrize("name", COMPILED)
 def test_nvrtc_takes_it_too(name: str) -> None:
     """Without a warning; and what comes of it is exact arithmetic."""
