@@ -132,7 +132,13 @@ def is_found(of: Subject, kernel: Emulated, variant: str) -> bool:
 
 
 @pytest.mark.parametrize("most", [8, pytest.param(1000, marks=pytest.mark.thorough)])
-@pytest.mark.parametrize("name", OF_EACH_FORM)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.thorough if number % 2 else ())
+        for number, name in enumerate(OF_EACH_FORM)
+    ],
+)
 def test_the_emulator_finds_them(name: str, most: int) -> None:
     """All are one library, in which each is a kernel with a name of its own. Those that the prover
     takes are right. most: so many of a kernel's bugs are tried, of each sort some.
