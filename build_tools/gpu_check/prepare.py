@@ -41,10 +41,10 @@ from gen.trial.plain import Reference
 from gen.trial.run import scheduled
 from gen.trial.sizes import (
     allowed,
+    changed,
     edges,
     kernel_dims,
     other_scalars,
-    other_words,
     sides,
     values_of,
 )
@@ -166,7 +166,6 @@ def cases_of(spec: KernelSpec) -> Iterator[Case]:
     that go wrong where random ones do not, of which the emulator's bits alone say what is right;
     a few of each word that a scalar may be, and of scalars by which other variants run.
     """
-    words = [(other, list[dict[str, int]]()) for other in other_words(spec)]
     for dtypes in specs.choices(spec):
         if any(dtype.value == "bfloat16" for dtype in dtypes.values()):
             continue
@@ -180,11 +179,11 @@ def cases_of(spec: KernelSpec) -> Iterator[Case]:
             yield maker.case(one, InputKind.RANDOM, rng)
         for kind, telling in itertools.product(KINDS, _telling(spec, tried)):
             yield maker.case(telling, kind, rng)
-        for other, beside in (*words, *other_scalars(spec, whens)):
-            changed = maker.of(other)
+        for other, beside in other_scalars(spec, whens):
+            made = maker.of(other)
             for few in [*_telling(other, tried), *beside][:MOST_OTHERS]:
                 if allowed(other, few):
-                    yield changed.case(few, InputKind.RANDOM, rng)
+                    yield made.case(few, InputKind.RANDOM, rng)
 
 
 def sizes(spec: KernelSpec, width: int, whens: Sequence[Expr]) -> Iterator[dict[str, int]]:
@@ -233,14 +232,11 @@ class _Maker:
 
     def of(self, other: KernelSpec) -> "_Maker":
         """With the defaults that scalars have there."""
-        changed = {
-            s.name: s.members[int(s.default or 0)] if s.members else s.default
-            for s, own in zip(other.scalars, self.spec.scalars, strict=True)
-            if s.default is not own.default
-        }
         kernel = self.kernel.with_scalars(oracle.defaults(other))
         reference = Reference(other, self.dtypes)
-        return _Maker(other, self.dtypes, reference, kernel, {**self.options, **changed})
+        return _Maker(
+            other, self.dtypes, reference, kernel, {**self.options, **changed(self.spec, other)}
+        )
 
     def case(self, one: Mapping[str, int], kind: InputKind, rng: np.random.Generator) -> Case:
         spec = self.spec

@@ -21,7 +21,6 @@ from ..errors import TilesmithError
 from ..ir.nodes import Expr, Kernel
 from ..ir.text.print_expr import expr_to_text
 from ..language import Dtypes
-from ..language.declared.scalars import members_of
 from ..language.formulas import oracle
 from ..language.model import KernelSpec
 from ..language.shapes import not_negative
@@ -47,7 +46,7 @@ from .inputs import (
     too_large,
 )
 from .plain import Reference
-from .sizes import edges, kernel_dims, other_scalars, other_words, sides
+from .sizes import changed, edges, kernel_dims, other_scalars, sides
 
 
 @final
@@ -280,18 +279,13 @@ def _settings(
     out, other numbers.
     """
     spec, dtypes = reference.spec, reference.dtypes
-    plain, own, known = specs.build(spec, dtypes), oracle.defaults(spec), members_of(spec.scalars)
+    plain = specs.build(spec, dtypes)
     yield _Setting(reference, kernel, [*edges(spec, width), *sides(spec, whens)], {})
-    words = ((other, list[dict[str, int]]()) for other in other_words(spec))
-    for other, beside in (*words, *other_scalars(spec, whens)):
+    for other, beside in other_scalars(spec, whens):
         values = oracle.defaults(other)
         sizes = [s for s in (*edges(other, width), *beside) if not too_large(other, plain, s)]
-        changed = {
-            n: known[n][int(v)] if n in known else v
-            for n, v in values.items()
-            if v is not own[n]  # NaN differs from NaN
-        }
-        yield _Setting(Reference(other, dtypes), kernel.with_scalars(values), sizes, changed)
+        called = kernel.with_scalars(values)
+        yield _Setting(Reference(other, dtypes), called, sizes, changed(spec, other))
 
 
 def _others(usual: _Setting, rng: np.random.Generator) -> Iterator[Comparison]:

@@ -65,22 +65,21 @@ def sides(spec: KernelSpec, whens: Sequence[Expr]) -> Iterator[dict[str, int]]:
 def other_scalars(
     spec: KernelSpec, whens: Sequence[Expr]
 ) -> Iterator[tuple[KernelSpec, list[dict[str, int]]]]:
-    """For variants, of these conditions, that no sizes take while scalars are at their defaults:
-    the spec with other defaults, as near to its own as can be, and sizes that take them.
+    """The spec with other defaults: with each other word; then, for variants, of these conditions,
+    that no sizes take while scalars are at their defaults, with others that are as near to its own
+    as can be, and sizes that take them.
     """
+    for scalar in spec.scalars:
+        for word in {*range(len(scalar.members))} - {scalar.default}:
+            yield with_defaults(spec, {scalar.name: word}), []
     free = [s for s in spec.scalars if s.name in _deciding(spec, whens)]
     if not free:
         return
     left = set(range(len(whens) + 1)) - {*map(_taken, _sides(spec, whens, _MOST_COMBOS))}
     near = {n + k for c in _numbers(whens) for n in (c, -c) for k in (-1, 0, 1)} | {*range(5)}
     ordered = sorted(near, key=abs)
-    choices = [
-        [
-            s.default,
-            *(n for n in (range(len(s.members)) if s.members else ordered) if n != s.default),
-        ]
-        for s in free
-    ]
+    near_to = {s.name: range(len(s.members)) if s.members else ordered for s in free}
+    choices = [[s.default, *(n for n in near_to[s.name] if n != s.default)] for s in free]
     for chosen in itertools.islice(_by_changes(choices), _MOST_SCALARS):
         if not left:
             return
@@ -91,12 +90,14 @@ def other_scalars(
             yield other, [sizes for held in found for sizes in _some(groups[held])]
 
 
-def other_words(spec: KernelSpec) -> Iterator[KernelSpec]:
-    """The spec with each other word that a scalar may be by default."""
-    for scalar in spec.scalars:
-        for number in range(len(scalar.members)):
-            if number != scalar.default:
-                yield with_defaults(spec, {scalar.name: number})
+def changed(spec: KernelSpec, other: KernelSpec) -> dict[str, float | str]:
+    """The scalars with another default there, as callers give them. NaN differs from NaN."""
+    pairs = zip(spec.scalars, other.scalars, strict=True)
+    return {
+        s.name: s.members[int(s.default)] if s.members else s.default
+        for own, s in pairs
+        if s.default is not None and s.default is not own.default
+    }
 
 
 def with_defaults(spec: KernelSpec, values: Mapping[str, Number]) -> KernelSpec:

@@ -10,7 +10,10 @@ from gen.binding.entry import manifest_entry
 from gen.binding.manifest import entry_from_json, entry_to_json
 from gen.binding.stubs import stubs
 from gen.errors import SpecError
-from gen.language import loads
+from gen.language import build, choices, loads
+from gen.poly.certificate import Scheduled
+from gen.poly.prove import prove
+from gen.poly.values.flow import plain_flow
 from gen.targets.cpu.levels import Level
 from gen.targets.cpu.target import Cpu
 from gen.trial import notebook
@@ -119,3 +122,23 @@ def test_errors(old: str, new: str, message: str, hint: str | None) -> None:
     assert info.value.message == message
     assert info.value.hint == hint
     assert info.value.span is not None
+
+
+def test_what_a_call_establishes() -> None:
+    """A scalar is one of its words: the prover knows it, and callers of C are told."""
+    body = """\
+  if shape == "none":
+      y[i] = x[i]
+  if shape == "relu":
+      y[i] = max(x[i], 0)
+  if shape == "square":
+      y[i] = x[i] * x[i]
+"""
+    start, end = TEXT.index("  y[i] = "), TEXT.index("oracle:")
+    head = TEXT[: TEXT.index("recipes:")]
+    spec = loads(head[:start] + body + head[end:], "k.yaml")
+    kernel = build(spec, choices(spec)[0])
+    prove(kernel, Scheduled(kernel, plain_flow(kernel)))
+    entry = manifest_entry(spec, ["v2"], {})
+    assert entry.constraints == ("shape >= 0", "shape < 3")
+    assert entry.size_rules == ()  # these are no sizes

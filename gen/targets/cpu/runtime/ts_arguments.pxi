@@ -328,12 +328,12 @@ cdef str _message():
 
 cdef inline int _member(str kernel, str scalar, tuple members, given) except -1:
     """The number of the word that a caller gave. Raises TypeError and ValueError."""
+    if isinstance(given, str) and given in members:
+        return members.index(given)
     known = " or ".join([f"'{member}'" for member in members])
     if not isinstance(given, str):
         raise TypeError(f"{kernel}: {scalar} must be {known}, got {type(given).__name__}")
-    if given not in members:
-        raise ValueError(f"{kernel}: {scalar} must be {known}, got {given!r}")
-    return members.index(given)
+    raise ValueError(f"{kernel}: {scalar} must be {known}, got {given!r}")
 
 
 cdef int _set_scalars(ts_invocation *v, const ts_overload *overload, tuple parameters) except -1:
