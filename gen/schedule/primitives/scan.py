@@ -142,7 +142,7 @@ class Scan(Primitive):
         parts = (
             in_chunk(prefix_lane, replace(terms, body=there(local, Var(prefix_lane)))),
             in_chunk(lane, there(result, Var(lane))),
-            in_chunk(carry_lane, there(passing, index(width - 1) if not found.down else index(0))),
+            in_chunk(carry_lane, there(passing, last)),
         )
         outer = edit.serial_loop(chunks, index(0), ceildiv(end, width))
         shared = (*found.around, chunks, *(x.var for x in found.between))
