@@ -54,7 +54,8 @@ class Case:
     def arguments(self) -> list[Array]:
         """The same arrays every time, in every process."""
         rng = np.random.default_rng(zlib.crc32(self.label.encode()))
-        return [v.draw(rng, shape) for v, shape in self.kernel.arguments(*self.dims)]
+        drawn = self.kernel.arguments(*self.dims)
+        return [values.draw(rng, shape, self.dims) for values, shape in drawn]
 
     def expected(self, arguments: Iterable[Array]) -> Array:
         exact = self.kernel.reference(*(x.astype(np.float64) for x in arguments))

@@ -21,18 +21,20 @@ KINDS = ("main", "odd", "L1", "L2", "L3", "small")
 
 @dataclass(frozen=True)
 class Values:
-    """What an argument holds: how it is drawn from a generator and a shape, and of which type."""
+    """What an argument holds: how it is drawn from a generator, a shape and the case's dims, and of
+    which type.
+    """
 
-    draw: Callable[[np.random.Generator, Dims], Array]
+    draw: Callable[[np.random.Generator, Dims, Dims], Array]
     dtype: type[np.generic] = np.float32
 
 
-NORMAL = Values(lambda rng, shape: rng.standard_normal(shape, dtype=np.float32))
-POSITIVE = Values(lambda rng, shape: 0.01 + rng.random(shape, dtype=np.float32))
-NEAR_ONE = Values(lambda rng, shape: 1 + 1e-3 * rng.standard_normal(shape, dtype=np.float32))
-PIXELS = Values(lambda rng, shape: rng.integers(0, 256, shape, dtype=np.uint8), np.uint8)
-WEIGHTS = Values(lambda rng, shape: rng.integers(-127, 128, shape, dtype=np.int8), np.int8)
-CLASSES = Values(lambda rng, shape: rng.integers(0, 3, shape), np.int64)
+NORMAL = Values(lambda rng, shape, _: rng.standard_normal(shape, dtype=np.float32))
+POSITIVE = Values(lambda rng, shape, _: 0.01 + rng.random(shape, dtype=np.float32))
+NEAR_ONE = Values(lambda rng, shape, _: 1 + 1e-3 * rng.standard_normal(shape, dtype=np.float32))
+PIXELS = Values(lambda rng, shape, _: rng.integers(0, 256, shape, dtype=np.uint8), np.uint8)
+WEIGHTS = Values(lambda rng, shape, _: rng.integers(-127, 128, shape, dtype=np.int8), np.int8)
+CLASSES = Values(lambda rng, shape, dims: rng.integers(0, dims[-1], shape), np.int64)
 
 
 @dataclass(frozen=True)
