@@ -30,6 +30,7 @@ RUNTIME_SOURCES = (
     "ts_cache.c",
     "ts_caller.c",
     "ts_carry.c",
+    "ts_flat.c",
     "ts_engine.c",
     "ts_gpu.c",
     "ts_launches.c",

@@ -52,6 +52,10 @@ cdef object _call(const ts_kernel *kernel, tuple given, tuple parameters, object
     v.variants = overload.variants[<int> ts_level_used()]
     if kernel.parameters_count:
         _set_scalars(&v, overload, parameters)
+    if inputs is given:
+        result = _flat(&v, given, out)
+        if result is not None:
+            return result
     _give_inputs(kernel, arrays, inputs)
     _measure(&v, arrays, axis_number)
     cdef list outputs = _outputs(&v, overload, inputs, axis_number, out, False)
@@ -72,6 +76,52 @@ cdef object _call(const ts_kernel *kernel, tuple given, tuple parameters, object
     return _result(outputs, out)
 
 
+cdef object _flat(const ts_invocation *v, tuple inputs, object out):
+    """The result of a small call of an elementwise kernel on contiguous arrays of one shape; None: it
+    is no such call, and nothing was run."""
+    cdef const ts_kernel *kernel = v.kernel
+    cdef void *data[TS_MAX_ARGUMENTS]
+    cdef cnp.ndarray array, first
+    cdef object result = out
+    cdef int output = ts_flat_output(kernel), k, taken = 0, type_number
+    if output < 0 or not inputs:
+        return None
+    first = <cnp.ndarray> inputs[0]
+    if not 0 < cnp.PyArray_SIZE(first) < _POINTS_WITH_GIL or cnp.PyArray_NDIM(first) == 0:
+        return None
+    for item in inputs:
+        array = <cnp.ndarray> item
+        if not cnp.PyArray_ISCARRAY_RO(array) or not _has_shape(
+                array, cnp.PyArray_NDIM(first), cnp.PyArray_DIMS(first)):
+            return None
+    type_number = _number_of(ts_dtype_of(
+        v.overload, kernel.arguments[output].type_variable, kernel.arguments[output].dtype))
+    if out is None:
+        result = cnp.PyArray_EMPTY(
+            cnp.PyArray_NDIM(first), cnp.PyArray_DIMS(first), type_number, 0)
+    elif not (cnp.PyArray_CheckExact(out) and cnp.PyArray_TYPE(<cnp.ndarray> out) == type_number
+              and cnp.PyArray_ISCARRAY(<cnp.ndarray> out)
+              and _has_shape(<cnp.ndarray> out, cnp.PyArray_NDIM(first), cnp.PyArray_DIMS(first))):
+        return None
+    for k in range(kernel.arguments_count):
+        if k == output:
+            data[k] = cnp.PyArray_DATA(<cnp.ndarray> result)
+        else:
+            data[k] = cnp.PyArray_DATA(<cnp.ndarray> inputs[taken])
+            taken += 1
+    status = ts_run_flat(v.overload, data, v.scalars, output, cnp.PyArray_SIZE(first))
+    if status == TS_NEEDS_COPY:
+        return None
+    _check_memory(kernel, status)
+    return result
+
+
+cdef inline int _check_memory(const ts_kernel *kernel, int status) except -1:
+    if status != TS_OK:
+        raise MemoryError(f"{_text(kernel.name)}: no memory for the kernel's workspace")
+    return 0
+
+
 cdef int _run(ts_invocation *v, const ts_given *arrays, int axis) except -1:
     cdef int status
     if _points(v) < _POINTS_WITH_GIL:
@@ -79,9 +129,7 @@ cdef int _run(ts_invocation *v, const ts_given *arrays, int axis) except -1:
     else:
         with nogil:
             status = ts_carry_out(v, arrays, axis)
-    if status != TS_OK:
-        raise MemoryError(f"{_text(v.kernel.name)}: no memory for the kernel's workspace")
-    return 0
+    return _check_memory(v.kernel, status)
 
 
 cdef int64_t _points(const ts_invocation *v) noexcept:

@@ -128,6 +128,9 @@ cdef extern from "ts_engine.h" nogil:
     bint ts_overlap(const ts_array *a, int64_t a_itemsize, const ts_array *b, int64_t b_itemsize)
     bint ts_overlaps_itself(const ts_array *array, int64_t itemsize)
     int ts_clash(const ts_invocation *v, const ts_given *given, int k, bint on_gpu)
+    int ts_flat_output(const ts_kernel *kernel)
+    int ts_run_flat(const ts_overload *overload, void *const *data, const ts_scalar *scalars,
+                    int output, int64_t count)
     int ts_carry_out(ts_invocation *v, const ts_given *given, int axis)
     int ts_launch_out(ts_invocation *v, const ts_given *given, int axis, const ts_gpu *gpu,
                       ts_prepared *prepared)

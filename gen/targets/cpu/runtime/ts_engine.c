@@ -172,8 +172,14 @@ static void set_limits(plan *p, int64_t tasks)
 
 int ts_run(ts_invocation *v)
 {
-    plan p = {.invocation = v, .threads = v->threads};
+    plan p; /* set field by field: to clear it takes a tenth of a small call */
     frame f;
+    p.invocation = v;
+    p.threads = v->threads;
+    p.packed = p.rows_inside = 0;
+    p.device = NULL;
+    p.copied = false;
+    p.stream_above = p.prefetch_above = TS_NEVER;
     const int64_t outer = outer_iterations(&p, v);
     if (outer == 0)
         return TS_OK;

@@ -14,14 +14,23 @@ __extension__ typedef unsigned __int128 wide;
 typedef enum answer { NONE, SOME, UNKNOWN } answer;
 
 typedef struct equation {
+    int64_t distance;
+    bool too_large; /* for 64 bits: memory is not */
+    int trials;
     int count; /* of terms, by step, the largest last; steps and mosts are positive */
     int64_t step[MOST_TERMS], most[MOST_TERMS];
     int64_t reach[MOST_TERMS];   /* the largest sum of this term and those before it */
     int64_t divisor[MOST_TERMS]; /* of the steps of this term and those before it */
-    int64_t distance;
-    bool too_large;              /* for 64 bits: memory is not */
-    int trials;
 } equation;
+
+/* Without terms. To clear these would take longer than most answers. */
+static void begin(equation *e, int64_t distance, int trials)
+{
+    e->distance = distance;
+    e->too_large = false;
+    e->trials = trials;
+    e->count = 0;
+}
 
 static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
 
@@ -151,12 +160,32 @@ static bool is_empty(const ts_array *array)
     return false;
 }
 
+/* The first byte of an array and the one behind its last. False: 64 bits do not hold them. */
+static bool bounds(const ts_array *array, int64_t itemsize, int64_t *first, int64_t *end)
+{
+    bool fit = !__builtin_add_overflow((int64_t)(uintptr_t)array->data, itemsize, end);
+    *first = (int64_t)(uintptr_t)array->data;
+    for (int i = 0; i < array->ndim; i++) {
+        int64_t length, *moved = array->strides[i] < 0 ? first : end;
+        fit &= !__builtin_mul_overflow(array->strides[i], array->shape[i] - 1, &length) &&
+               !__builtin_add_overflow(*moved, length, moved);
+    }
+    return fit;
+}
+
+static bool is_apart(const ts_array *a, int64_t a_itemsize, const ts_array *b, int64_t b_itemsize)
+{
+    int64_t a_first, a_end, b_first, b_end;
+    return bounds(a, a_itemsize, &a_first, &a_end) && bounds(b, b_itemsize, &b_first, &b_end) &&
+           (a_end <= b_first || b_end <= a_first);
+}
+
 bool ts_overlap(const ts_array *a, int64_t a_itemsize, const ts_array *b, int64_t b_itemsize)
 {
-    if (is_empty(a) || is_empty(b))
+    if (is_empty(a) || is_empty(b) || is_apart(a, a_itemsize, b, b_itemsize))
         return false;
-    /* a's element and a byte of it, less b's: the distance from a to b */
-    equation e = {.distance = (int64_t)((uintptr_t)b->data - (uintptr_t)a->data)};
+    equation e; /* a's element and a byte of it, less b's: the distance from a to b */
+    begin(&e, (int64_t)((uintptr_t)b->data - (uintptr_t)a->data), 0);
     for (int i = 0; i < a->ndim; i++)
         add_range(&e, a->strides[i], 0, a->shape[i] - 1);
     for (int i = 0; i < b->ndim; i++)
@@ -197,7 +226,8 @@ bool ts_overlaps_itself(const ts_array *array, int64_t itemsize)
     for (int first = 0; first < array->ndim; first++) {
         if (array->shape[first] < 2)
             continue;
-        equation e = {.trials = trials};
+        equation e;
+        begin(&e, 0, trials);
         add_range(&e, array->strides[first], 1, array->shape[first] - 1);
         for (int i = first + 1; i < array->ndim; i++)
             add_range(&e, array->strides[i], 1 - array->shape[i], array->shape[i] - 1);
