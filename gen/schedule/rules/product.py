@@ -18,6 +18,7 @@ from ...ir.text.print_expr import spec_text
 from ...ir.walk import blocks, variables
 from .parts.draft import Declined, Draft
 from .parts.inner import inner_products
+from .parts.matrices import operands, special
 from .parts.nest import Nest, nest_of
 from .parts.strips import by_strips
 from .parts.sums import SumRead, loop_along, of_windows, ordered, reuse, reuses, sums_read
@@ -95,25 +96,28 @@ def _with_rows(
     if high is None or reader.shared or _others(draft, sums):
         return (many,)
     straight = all(_straight(s, line) for s in sums)
+    terms = _extent(sums[0].nest, sums[0].nest.reduction[-1])
     found: list[Draft] = []
+    plain = bool(long and terms and len(sums) == 1 and operands(sums[0], rows, line))
+    if long and terms and plain:
+        found += special(draft, reader, sums[0], line, rows, (high, long, terms))
     if long and straight and len(reader.spatial) == 2:
-        tile = RegisterTile(line, rows, copied=False)
-        narrow, bands = banded(draft, reader, sums, tile)
+        narrow, bands = banded(draft, reader, sums, RegisterTile(line, rows))
         narrow = threads(narrow, reader.name, bands)
         found.append(narrow.under(f"{high} >= {MANY}", f"{long} <= {NARROW}"))
-    terms = _extent(sums[0].nest, sums[0].nest.reduction[-1])
     alone = all(len(each.nest.reduction) == 1 for each in sums)
-    if long and terms and alone and terms != long:
+    if long and terms and alone and terms != long and not plain:
         short = by_tiles(draft, reader, sums, RegisterTile(line, rows, panels=True))
         sizes = f"{terms} <= {SHORT}", f"{high} >= {MANY}", f"{long} >= {BROAD}"
         found.append(short.under(*sizes))
     if long:
         wide = by_tiles(draft, reader, sums, RegisterTile(line, rows, wide=True))
-        found.append(wide.under(f"{high} >= {LARGE}", f"{long} >= {LARGE}"))
+        large = (f"{high} >= {MANY}",) if plain else (f"{high} >= {LARGE}", f"{long} >= {LARGE}")
+        found.append(wide.under(*large))
     if straight:
         low = by_tiles(draft, reader, sums, RegisterTile(line, rows, copied=False))
         flat = by_tiles(draft, reader, sums, _flat(sums, line))
-        if low.lines != many.lines:
+        if low.lines != many.lines and not plain:
             found.append(many.under(f"{high} >= {MANY}"))
         if long and high != draft.loop_dim and all(_apart(s, line) for s in sums):
             strips = by_strips(draft, reader, sums, line, rows)

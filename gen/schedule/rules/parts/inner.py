@@ -14,10 +14,16 @@ ALONE = 4  # places of a line where there are no rows
 
 
 def inner_products(
-    draft: Draft, reader: Nest, sums: tuple[SumRead, ...], line: str, rows: str | None
+    draft: Draft,
+    reader: Nest,
+    sums: tuple[SumRead, ...],
+    line: str,
+    rows: str | None,
+    across: int | str = "$inner_line",
 ) -> Draft:
+    """across: how many places of the line are computed at a time, where there are rows."""
     j = reader.loop_of[line]
-    across = "$inner_line" if rows else ALONE
+    across = across if rows else ALONE
     draft = draft.step("split", loop=j, factors=[None, across], as_=[f"{j}0", f"{j}1"])
     inside, last = [f"{j}0"], [f"{j}1"]
     if rows:
@@ -31,7 +37,7 @@ def inner_products(
         draft = _sum(draft, each, inside[-1], 1 if rows else 2)
     for loop in last:
         draft = draft.step("unroll", loop=loop)
-    return threads(draft, reader.name, (*outside, f"{j}0"))
+    return threads(draft, reader.name, (*outside, *inside))
 
 
 def _sum(draft: Draft, each: SumRead, at: str, vectors: int) -> Draft:

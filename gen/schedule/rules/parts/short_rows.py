@@ -17,6 +17,11 @@ from .sums import loop_along
 
 FEW = 8  # rows, below which one after the other takes no longer
 
+GROUP = 4
+"""Rows of a square that are read together, a vector of each. All of them would be read in an order
+of lines that no processor foresees: 200,000 rows of 34 took 8.8 ns each, 3.8 so; 1,000 rows 2.4 both.
+"""
+
 REDUCED, WALKED = 3, 2
 """The `$short_row` of a row up to which this takes less time than a row at a time: where it is
 reduced alone, or is walked once more. Where it is transposed, one."""
@@ -107,8 +112,10 @@ def _joined(draft: Draft, name: str, row: str, variable: str, at: str) -> Draft:
     draft = draft.step("split", loop=line, factors=[None, "$lanes"], as_=[vectors, lane])
     draft = draft.step("rfactor", block=name, loop=lane, as_=[part, term])
     draft = draft.step("fission", loop=row, as_=[of_part, row])
-    draft = draft.step("reorder", loops=[vectors, of_part, lane])
-    draft = draft.step("unroll", loop=of_part)
+    group, each = f"{of_part}0", f"{of_part}1"
+    draft = draft.step("split", loop=of_part, factors=[None, GROUP], as_=[group, each])
+    draft = draft.step("reorder", loops=[group, vectors, each, lane])
+    draft = draft.step("unroll", loop=group).step("unroll", loop=each)
     draft = draft.step("vectorize", loop=lane, width="$lanes")
     draft = draft.step("set_scope", buffer=part, scope="register")
     draft = _in_register(draft, name, write.buffer, at)

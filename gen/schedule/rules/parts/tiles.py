@@ -27,7 +27,8 @@ class RegisterTile:
     """line, rows: variables of the reader. copied: whether what is read along the line is, a panel
     of vectors at a time, for all rows. wide: whether it is for large matrices. panels: whether some
     panels are taken at a time, so that rows of results are written in long runs: for short sums.
-    windows: whether lines are short, as images' are, and not read in long runs.
+    windows: whether lines are short, as images' are, and not read in long runs. turned: whether the
+    operand comes as the transpose of a matrix, so that its copy reads vectors along the terms.
     """
 
     line: str
@@ -36,6 +37,7 @@ class RegisterTile:
     wide: bool = False
     panels: bool = False
     windows: bool = False
+    turned: bool = False
 
     @property
     def vectors(self) -> str | int:
@@ -98,7 +100,7 @@ def banded(
     draft = ordered(draft, (*outside, *rows[:2], line[0], rows[2], *line[1:]))
     bands = (*outside, rows[0])
     for each in sums:
-        draft = _sum(draft, each, tile, _Loops(bands, None, line[0], line[0], False))
+        draft = _sum(draft, each, tile, _Loops(bands, None, line[0], line[0], True))
     return in_vectors(draft, reader.name, 3), bands
 
 
@@ -265,15 +267,19 @@ def _operand(
         order = [*(k for k in range(rank) if k != axis), axis]
         after = after.step("transform_layout", buffer=copy, order=order)
     if axis != rank - 1 and read.stride(each.nest.reduction[-1]) == 1:
-        return _turned(after, copy, read.buffer, axis)
+        return _turned(after, copy, read.buffer, axis, rank - 1)
+    if tile.turned:
+        return _turned(after, copy, read.buffer, axis, 0)
     along = loop_along(after, copy, f"d{axis}")
     after = ordered(after, (*(v for v in own_loops(after, copy) if v != along), along))
     return _copied(after, copy, f"d{axis}").settled(copy)
 
 
-def _turned(draft: Draft, copy: str, buffer: str, axis: int) -> Draft:
-    """With a copy that takes a square of vectors, of which rows become columns, at a time."""
-    line, deep = loop_along(draft, copy, f"d{axis}"), own_loops(draft, copy)[-1]
+def _turned(draft: Draft, copy: str, buffer: str, axis: int, terms: int) -> Draft:
+    """With a copy that takes a square of vectors, of which rows become columns, at a time. axis,
+    terms: the buffer's axes along the line and along what is summed.
+    """
+    line, deep = loop_along(draft, copy, f"d{axis}"), loop_along(draft, copy, f"d{terms}")
     j, k = (f"{line}_0", f"{line}_1"), (f"{deep}_0", f"{deep}_1")
     rest = tuple(loop for loop in own_loops(draft, copy) if loop not in (line, deep))
     draft = draft.step("split", loop=line, factors=[None, "$lanes"], as_=j)
@@ -282,6 +288,9 @@ def _turned(draft: Draft, copy: str, buffer: str, axis: int) -> Draft:
     square = f"{copy}_square"
     to = {"buffer": buffer, "at": j[0], "scope": "register", "as_": square}
     draft = draft.step("cache_read", block=copy, **to)
+    if terms < axis:
+        draft = draft.step("transform_layout", buffer=square, order=[1, 0])
+        draft = ordered(draft, tuple(reversed(own_loops(draft, square))))
     draft = in_vectors(draft, square, 2)
     return in_vectors(draft, copy, 2).settled(copy, square)
 
