@@ -24,8 +24,10 @@ from .parts.reduction import (
     extent_of,
     inner_loops,
     is_float_sum,
+    is_pair,
     line_of,
     long_if,
+    pairs_at_once,
 )
 from .parts.region import Region, dependences, region_of
 from .parts.short_rows import across_rows
@@ -177,6 +179,8 @@ def _pass(draft: Draft, group: list[str], lines: Lines, lengths: Lengths) -> Dra
     reduced = [name for name in group if isinstance(draft.blocks[name].body, Update)]
     if not reduced:
         return draft.step("vectorize", loop=line, width="$lanes")
+    if len(group) == 1 and is_pair(draft.blocks[group[0]]):
+        return pairs_at_once(draft, line)
     count = accumulators(draft.blocks[name] for name in group)
     draft = draft.step("vectorize", loop=line, width="$lanes", accumulators=count)
     sums = (name for name in reduced if is_float_sum(draft.blocks[name]))

@@ -76,6 +76,7 @@ class Cpu:
             "line_bytes": LINE,
             "short_row": self._short_row(lanes, dtypes),
             "accumulators": 2 if self.level is Level.V2 else 4,
+            "compared": 4 * lanes,
             "square": line if line <= 2 * lanes else 0,
             "tile_rows": self.machine.tile[0],
             "tile_vectors": self.machine.tile[1],

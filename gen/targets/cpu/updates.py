@@ -10,6 +10,7 @@ from typing import assert_never
 
 from ...ir import nodes as ir
 from ...ir.algebra import dtype_of, index
+from ...ir.index.linear import linear
 from ...ir.types import DType
 from ...ir.walk import loads, targets
 from ..c.expr import COMBINE, c_type, combined, identity, suffix
@@ -50,7 +51,7 @@ def vector(block: ir.Block, dtypes: tuple[DType, ...], code: Vectors) -> list[st
                 lines += store(target, dtype, parts, code)
             return lines
         case ir.Update(_, targets) if not any(code.varies(i) for t in targets for i in t.indices):
-            return _tree(body, dtypes, code)
+            return _tree(body, dtypes, code, in_order(block))
         case ir.Update(ir.Combiner.ARGMIN | ir.Combiner.ARGMAX):
             return _pairs(body, dtypes, code, in_order(block))
         case ir.Update(ir.DefinedCombiner() as combiner, targets, values):
@@ -175,14 +176,14 @@ def _place(target: ir.Destination, code: Vectors) -> str:
 # ---------------------------------------------------------------- lane trees
 
 
-def _tree(body: ir.Update, dtypes: tuple[DType, ...], code: Vectors) -> list[str]:
+def _tree(body: ir.Update, dtypes: tuple[DType, ...], code: Vectors, in_order: bool) -> list[str]:
     """All lanes combined into one place; lanes that are not active hold the identity."""
     values = [active_or_identity(body.combiner, v, k, code) for k, v in enumerate(body.values)]
     places = [code.scalars.element(t.buffer, t.indices, code.scalars.facts) for t in body.targets]
     if isinstance(body.combiner, ir.DefinedCombiner):
         return combiners.tree(body.combiner, places, values, code)
     if body.combiner in (ir.Combiner.ARGMIN, ir.Combiner.ARGMAX):
-        return _tree_of_pairs(body.combiner, places, values, dtypes, code)
+        return _tree_of_pairs(body, places, values, dtypes, code, in_order)
     dtype, form, parts = dtypes[0], COMBINE[body.combiner], values[0]
     s = suffix(dtype)
     total = parts[0]
@@ -207,29 +208,58 @@ def active_or_identity(
 
 
 def _tree_of_pairs(
-    combiner: ir.Combiner,
+    body: ir.Update,
     places: list[str],
     values: list[Parts],
     dtypes: tuple[DType, ...],
     code: Vectors,
+    in_order: bool,
 ) -> list[str]:
-    """The extreme value of all lanes, a NaN if there is one; then the least index that has it."""
-    (s, t), (b, index_bits) = map(suffix, dtypes), (d.bits for d in dtypes)
-    form = "max" if combiner is ir.Combiner.ARGMAX else "min"
-    lines = [f"const ts_{s} held{q} = {p};" for q, p in enumerate(values[0])]
-    lines += [f"const ts_{t} ats{q} = {p};" for q, p in enumerate(values[1])]
+    """The extreme value of all lanes, a NaN if there is one; then the least index that has it.
+
+    Mostly no lane wins, and that takes a comparison a vector. Of equal values none does, if they
+    come in the order of their indices; and all may, as long as nothing is there.
+    """
+    s, b, combiner = suffix(dtypes[0]), dtypes[0].bits, body.combiner
+    assert isinstance(combiner, ir.Combiner)
+    form, sign = ("max", "l") if combiner is ir.Combiner.ARGMAX else ("min", "g")
     names = [f"held{q}" for q in range(len(values[0]))]
+    loses = f"ts_{sign}{'e' if in_order else 't'}_{s}"
+    lost = [f"{loses}({name}, ts_set_{s}({places[0]}))" for name in names]
+    nothing = f"{places[1]} == {identity(combiner, dtypes[1], 1)}"
+    held = [f"const ts_{s} {name} = {p};" for name, p in zip(names, values[0], strict=True)]
+    all_lost = f"ts_all_m{b}({reduce(lambda x, y: f'ts_mand_m{b}({x}, {y})', lost)})"
+    whole = f" && {places[0]} == {places[0]}" if in_order and dtypes[0].is_float else ""
+    held.append(f"if ((!{all_lost}{whole}) || {nothing}) {{")
+    lines = list[str]()
     top = reduce(lambda x, y: f"ts_{form}_{s}({x}, {y})", names)
     lines.append(f"const {c_type(dtypes[0])} top = ts_reduce_{form}_{s}({top});")
     has = tuple(f"ts_eq_{s}({n}, ts_set_{s}(top))" for n in names)
     if dtypes[0].is_float:
         has = tuple(f"ts_mor_m{b}({h}, ts_isnan_{s}({n}))" for h, n in zip(has, names, strict=True))
-    on = masks.widths(has, b, index_bits, code.shape)
-    none = f"ts_set_{t}({identity(combiner, dtypes[1], 1)})"
-    found = [f"ts_select_{t}({m}, ats{q}, {none})" for q, m in enumerate(on)]
-    least = f"ts_reduce_min_{t}({reduce(lambda x, y: f'ts_min_{t}({x}, {y})', found)})"
-    lines.append(f"const {c_type(dtypes[1])} first = {least};")
-    return ["{", *indented(lines + pair(combiner, places, ["top", "first"], dtypes)), "}"]
+    lines.append(
+        f"const {c_type(dtypes[1])} first = {_least(has, b, body.values[1], values[1], code)};"
+    )
+    lines += pair(combiner, places, ["top", "first"], dtypes)
+    return ["{", *indented([*held, *indented(lines), "}"]), "}"]
+
+
+def _least(has: Sequence[str], bits: int, at: ir.Expr, parts: Parts, code: Vectors) -> str:
+    """The least index of the lanes that a mask has: the first one's, where indices ascend."""
+    form, lane = linear(at), ir.Var(code.lane)
+    step = form.coefficient(code.lane)
+    ascends = step > 0 and not any(code.varies(x) for x in form.terms if x != lane)
+    if ascends and not isinstance(code.mask, Bits) and code.shape.room(bits) <= 64:
+        (first,) = at_lane((at,), code.lane, index(0))
+        n = code.shape.native(bits)
+        ballots = (f"ts_ballot_m{bits}({h})" for h in has)
+        which = " | ".join(f"{x} << {q * n}" if q else x for q, x in enumerate(ballots))
+        return f"{code.scalars.value(first)} + {step} * (int64_t)__builtin_ctzll({which})"
+    t = suffix(dtype_of(at))
+    none = f"ts_set_{t}({identity(ir.Combiner.ARGMAX, dtype_of(at), 1)})"
+    on = masks.widths(tuple(has), bits, dtype_of(at).bits, code.shape)
+    found = (f"ts_select_{t}({m}, {p}, {none})" for m, p in zip(on, parts, strict=True))
+    return f"ts_reduce_min_{t}({reduce(lambda x, y: f'ts_min_{t}({x}, {y})', found)})"
 
 
 def _pairs(body: ir.Update, dtypes: tuple[DType, ...], code: Vectors, in_order: bool) -> list[str]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from .draft import Declined, Draft
 from .nest import nest_of
-from .reduction import accumulators, inner_loops, is_float_sum
+from .reduction import accumulators, inner_loops, is_float_sum, is_pair, pairs_at_once
 from .region import Region
 
 PIECE = 32768  # terms: enough work for a thread to be worth it
@@ -46,7 +46,8 @@ def _in_pieces(draft: Draft, region: Region, variables: Mapping[str, str]) -> Dr
         draft = draft.step("compute_at", block=drawn, loop=region.rows[0])
     if is_float_sum(draft.blocks[name]):
         draft = draft.step("cascade", block=name, loop=f"{name}.piece", lengths=[16, 16])
-    loops = [loop.var for loop in nest_of(draft.kernel, f"{part}_rf").loops]
+    first = f"{part}_rf" if f"{part}_rf" in draft.blocks else part
+    loops = [loop.var for loop in nest_of(draft.kernel, first).loops]
     draft = draft.step("fuse", loops=loops[: loops.index(piece) + 1], as_=f"{part}.rows")
     draft = draft.step("parallel", loop=f"{part}.rows")
     (rows, *_) = nest_of(draft.kernel, region.sink).loops
@@ -55,6 +56,8 @@ def _in_pieces(draft: Draft, region: Region, variables: Mapping[str, str]) -> Dr
 
 def vectors(draft: Draft, name: str, line: str) -> Draft:
     """A reduction over a line in vectors, and these in blocks."""
+    if is_pair(draft.blocks[name]):
+        return pairs_at_once(draft, line)
     count = accumulators([draft.blocks[name]])
     before = draft.blocks
     draft = draft.step("vectorize", loop=line, width="$lanes", accumulators=count)

@@ -31,6 +31,21 @@ def dear(block: Block) -> bool:
     return called or len(targets(block.body)) > 1
 
 
+def is_pair(block: Block) -> bool:
+    """Whether it finds the least or largest value and where it is."""
+    body = block.body
+    return isinstance(body, Update) and body.combiner in (Combiner.ARGMIN, Combiner.ARGMAX)
+
+
+def pairs_at_once(draft: Draft, line: str) -> Draft:
+    """A line of pairs of which some vectors are compared with the one pair that leads: as few win,
+    that is quicker than a leader for each lane.
+    """
+    parts = (f"{line}_0", f"{line}_1")
+    draft = draft.step("split", loop=line, factors=[None, "$compared"], as_=parts)
+    return draft.step("vectorize", loop=parts[1], width="$compared")
+
+
 def accumulators(blocks: Iterable[Block]) -> int | str:
     """How many vectors a pass reduces into: as many as hide an addition's delay, or as there are
     registers for where terms are dear.

@@ -2,8 +2,9 @@
 
 Input: the blocks of a row, as `passes` has them. Output: a variant for short rows. Each row is
 reduced in a vector of its own; these are a square, which is joined across the rows, so that what a
-row costs is no joining of lanes, but a share of one transpose in registers. What reduces to several
-values, as an argmax, has its terms transposed instead: then a lane is a row from the start.
+row costs is no joining of lanes, but a share of one transpose in registers. In the shortest rows a
+lane is a row from the start, and their terms are gathered; so it is where several values are
+reduced to, as in an argmax.
 """
 
 from collections.abc import Mapping
@@ -19,29 +20,34 @@ FEW = 8  # rows, below which one after the other takes no longer
 
 GROUP = 4
 """Rows of a square that are read together, a vector of each. All of them would be read in an order
-of lines that no processor foresees: 200,000 rows of 34 took 8.8 ns each, 3.8 so; 1,000 rows 2.4 both.
+of lines that no processor foresees: 200,000 rows of 34 took 8.8 ns each, 3.8 so; 1,000 rows took
+2.4 either way.
 """
 
 REDUCED, WALKED = 3, 2
 """The `$short_row` of a row up to which this takes less time than a row at a time: where it is
-reduced alone, or is walked once more. Where it is transposed, one."""
+reduced alone, or is walked once more."""
+
+GATHERED, SCATTERED = 6, 4
+"""Elements of a row up to which it is quicker still to gather one of each row: likewise."""
 
 
 def across_rows(draft: Draft, region: Region, variables: Mapping[str, str]) -> tuple[Draft, ...]:
-    """The variants, proved, that of rows of one first; none where they are for no kernel such as
+    """The variants, proved, that of the shortest first; none where they are for no kernel such as
     this one. variables: that along which the terms of each reduction lie.
     """
     try:
-        ones, short = _across(draft.settled(*region.drawn), region, variables)
-        return ones.proved(), short.proved()
+        found = _across(draft.settled(*region.drawn), region, variables)
+        return tuple(each.proved() for each in found)
     except Declined:
         return ()
 
 
-def _across(draft: Draft, region: Region, variables: Mapping[str, str]) -> tuple[Draft, Draft]:
+def _across(draft: Draft, region: Region, variables: Mapping[str, str]) -> tuple[Draft, ...]:
     nests = {name: nest_of(draft.kernel, name) for name in region.blocks}
-    one, short, many = _conditions(draft, region, nests, variables)
     sink, row = nests[region.sink], region.rows[-1]
+    tuples = any(len(nests[name].writes) > 1 for name in variables)
+    shortest, short, many = _conditions(draft, region, nests, variables, tuples)
     at, lane = f"{row}0", f"{row}1"
     wanted = [*region.rows, *(x.var for x in sink.own if x.var not in region.rows)]
     if wanted != [loop.var for loop in sink.own]:
@@ -49,46 +55,53 @@ def _across(draft: Draft, region: Region, variables: Mapping[str, str]) -> tuple
     draft = draft.step("split", loop=row, factors=[None, "$lanes"], as_=[at, lane])
     for name in region.drawn:
         draft = draft.step("compute_at", block=name, loop=at)
-    ones = several = draft
+    gathered = joined = draft
     for name, nest in nests.items():
         rows = loop_along(draft, name, region.variable(name, row))
-        ones = _each(ones, name, rows, at)
-        if name not in variables:
-            several = _along(several, name, nest.inner)
-        elif len(nest.writes) > 1:
-            several = _turned(several, region, variables, at, lane)
+        gathered = _each(gathered, name, rows, at)
+        if tuples:
+            continue
+        if name in variables:
+            joined = _joined(joined, name, rows, variables[name], at)
         else:
-            several = _joined(several, name, rows, variables[name], at)
-    outer = [*region.rows[:-1], at][0]
-    ones, several = (made.step("parallel", loop=outer) for made in (ones, several))
-    known = "$short_row > 0"
-    return ones.under(known, one, many), several.under(known, short, many)
+            joined = _along(joined, name, nest.inner)
+    outer, known = [*region.rows[:-1], at][0], "$short_row > 0"
+    gathered = gathered.step("parallel", loop=outer).under(known, shortest, many)
+    if tuples:
+        return (gathered,)
+    return gathered, joined.step("parallel", loop=outer).under(known, short, many)
 
 
 def _conditions(
-    draft: Draft, region: Region, nests: Mapping[str, Nest], variables: Mapping[str, str]
+    draft: Draft,
+    region: Region,
+    nests: Mapping[str, Nest],
+    variables: Mapping[str, str],
+    tuples: bool,
 ) -> tuple[str, str, str]:
-    """That rows are of one element, that they are short, and that they are not few. Raises Declined
+    """That rows are the shortest, that they are short, and that they are not few. Raises Declined
     where no size tells, or rows are none that are taken so.
     """
     if not region.rows or not draft.parameters.get("short_row"):
         raise Declined("there are no rows, or more lanes than rows can be written out for")
     if any(len(nests[name].reduction) > 1 for name in variables):
         raise Declined("its rows are more than lines")
+    if tuples and region.drawn:
+        raise Declined("it reads what others reduce")
     (count,) = (loop.upper for loop in nests[region.sink].own if loop.var == region.rows[-1])
     lengths = [extent_of(nests[name], variable) for name, variable in variables.items()]
-    tuples = any(len(nests[name].writes) > 1 for name in variables)
     walked = any(_walks(nest, region) for nest in nests.values())
-    most = "" if tuples else f"{WALKED if walked else REDUCED} * "
-    one, short = condition_on(lengths, "<= 1"), condition_on(lengths, f"<= {most}$short_row")
+    few, most = (SCATTERED, WALKED) if walked else (GATHERED, REDUCED)
+    shortest = condition_on(lengths, "<= $short_row // 2" if tuples else f"<= {few}")
+    short = condition_on(lengths, f"<= {most} * $short_row")
     many = condition_on([count], f">= {FEW}")
-    if one is None or short is None or many is None:
+    if shortest is None or short is None or many is None:
         raise Declined("no size is how long rows are, or how many there are")
-    return one, short, many
+    return shortest, short, many
 
 
 def _each(draft: Draft, name: str, row: str, at: str) -> Draft:
-    """A block in vectors across the rows, which lie side by side if they are of one element."""
+    """A block in vectors across the rows, whose elements lie a row apart."""
     nest = nest_of(draft.kernel, name)
     own = [loop.var for loop in nest.own if loop.var != at]
     if own[-1] != row:
@@ -121,26 +134,6 @@ def _joined(draft: Draft, name: str, row: str, variable: str, at: str) -> Draft:
     draft = _in_register(draft, name, write.buffer, at)
     draft = draft.step("reorder", loops=[term, row])
     draft = draft.step("unroll", loop=term)
-    return draft.step("vectorize", loop=row, width="$lanes")
-
-
-def _turned(draft: Draft, region: Region, variables: Mapping[str, str], at: str, row: str) -> Draft:
-    """A reduction of transposed squares of its argument."""
-    if region.drawn or len(nest_of(draft.kernel, region.sink).reads) != 1:
-        raise Declined("it reads more than one array, or what others reduce")
-    name, tile = region.sink, f"{region.sink}_tile"
-    nest = nest_of(draft.kernel, name)
-    line, (read,) = nest.loop_of[variables[name]], nest.reads
-    square, lane = f"{line}0", f"{line}1"
-    draft = draft.step("split", loop=line, factors=[None, "$lanes"], as_=[square, lane])
-    draft = draft.step("reorder", loops=[square, lane, row])
-    given = {"block": name, "buffer": read.buffer, "at": square, "scope": "register"}
-    draft = draft.step("cache_read", **given, as_=tile)
-    rows, terms = (loop.var for loop in nest_of(draft.kernel, tile).loops[-2:])
-    draft = draft.step("unroll", loop=rows).step("vectorize", loop=terms, width="$lanes")
-    draft = draft.step("unroll", loop=lane)
-    for write in nest.writes:
-        draft = _in_register(draft, name, write.buffer, at)
     return draft.step("vectorize", loop=row, width="$lanes")
 
 

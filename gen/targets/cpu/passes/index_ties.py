@@ -8,15 +8,15 @@ from dataclasses import replace
 from itertools import count
 from typing import cast
 
-from ....ir.nodes import Block, Kernel, Node
-from ....ir.walk import map_children
+from ....ir.nodes import Block, Kernel, Loop, LoopKind, Node
+from ....ir.walk import blocks, map_children, targets, variables
 from ....poly.rewrites.index_order import ascending
 
 _MARK = ("ties", "in order")
 
 
 def mark(kernel: Kernel) -> Kernel:
-    found, numbers = ascending(kernel), count()
+    found, numbers = ascending(_with_lanes_in_order(kernel)), count()
 
     def go(node: Node) -> Node:
         if not isinstance(node, Block):
@@ -26,6 +26,26 @@ def mark(kernel: Kernel) -> Kernel:
         return node
 
     return cast(Kernel, go(kernel)) if found else kernel
+
+
+def _with_lanes_in_order(kernel: Kernel) -> Kernel:
+    """With lanes that are combined into one place one after the other: of equal values that takes
+    the least index, as a tree of lanes does.
+    """
+
+    def go(node: Node) -> Node:
+        match map_children(node, go):
+            case Loop(kind=LoopKind.VECTORIZED) as loop if not any(
+                loop.var in variables(index)
+                for block in blocks(loop.body)
+                for target in targets(block.body)
+                for index in target.indices
+            ):
+                return replace(loop, kind=LoopKind.SERIAL)
+            case other:
+                return other
+
+    return cast(Kernel, go(kernel))
 
 
 def in_order(block: Block) -> bool:

@@ -4,7 +4,7 @@
 enum {
     PACKED_BYTES = 128 << 10,     /* of slices at once: within a core's second-level cache */
     PACKED_BYTES_MOST = 4 << 20,  /* ... but whole cache lines of a strided input are worth more */
-    ROWS_OF_A_LINE = 16,
+    ROWS_OF_A_LINE = 16,          /* so blocks have 8 and more, see first_row */
     GRAIN = 16384                 /* iterations of a kernel that are worth a thread */
 };
 
@@ -60,6 +60,14 @@ static void plan_blocks(plan *p)
     rows = rows > p->loop_extent ? p->loop_extent : rows;
     p->rows = rows < 1 ? 1 : rows;
     p->blocks = (p->loop_extent + p->rows - 1) / p->rows;
+}
+
+/* The first row of a block; of the one behind the last, the end. Blocks differ by a row at most: a
+   variant that is for 8 rows and more, and sums in an order of its own, takes all of them or none. */
+static int64_t first_row(const plan *p, int64_t block)
+{
+    const int64_t each = p->loop_extent / p->blocks, more = p->loop_extent % p->blocks;
+    return block * each + (block < more ? block : more);
 }
 
 /* Moves a block of one operand into its packed layout, or out of it. */
@@ -128,13 +136,12 @@ static int run_packed(const void *env, int64_t lower, int64_t upper)
     cursor c;
     set_cursor(&c, v, lower / p->blocks);
     for (int64_t task = lower; task < upper && status == TS_OK; task++) {
-        const int64_t start = task % p->blocks * p->rows;
-        const int64_t left = p->loop_extent - start;
+        const int64_t block = task % p->blocks, start = first_row(p, block);
         char *base[TS_MAX_ARGUMENTS];
         for (int k = 0; k < v->kernel->arguments_count; k++)
             base[k] = c.data[k] + start * p->loop_strides[k];
-        status = run_packed_block(p, &f, base, workspace, left < p->rows ? left : p->rows);
-        if (task % p->blocks == p->blocks - 1)
+        status = run_packed_block(p, &f, base, workspace, first_row(p, block + 1) - start);
+        if (block == p->blocks - 1)
             advance(&c, v);
     }
     ts_workspace_release(workspace);

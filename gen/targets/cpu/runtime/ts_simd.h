@@ -35,6 +35,7 @@
                 ts_mul_short_i32(a, b) of values that int16 holds: quicker than mul on x86
    compares     lt le gt ge eq ne as ts_lt_T(a, b), isnan: give a mask, NaN as in C
    masks        ts_mand_M(a, b)  ts_mor_M  ts_mxor_M  ts_mnot_M(a)  ts_any_M(m)  ts_all_M(m)
+                ts_ballot_M(m): an uint64_t, bit i is lane i
                 ts_select_T(m, a, b): a where m holds, else b
    conversion   ts_convert_U_T(v)              of equal width
                 ts_lo_U_T(v)  ts_hi_U_T(v)     the lower and upper lanes, widened

@@ -55,6 +55,22 @@ TS_MINMAX(u64)
 TS_WIDTHS(TS_ANY_ALL)
 #undef TS_ANY_ALL
 
+#define TS_BALLOT(B)                                                                            \
+    TS_INLINE uint64_t ts_ballot_m##B(ts_m##B m) {                                              \
+        uint64_t bits = 0;                                                                      \
+        for (int i = 0; i < TS_LANES_##B; i++) bits |= (uint64_t)(uint##B##_t)(m[i] & 1) << i;  \
+        return bits;                                                                            \
+    }
+#ifndef TS_BALLOTS
+TS_BALLOT(8)
+TS_BALLOT(32)
+TS_BALLOT(64)
+#else
+TS_BALLOTS
+#endif
+TS_BALLOT(16)
+#undef TS_BALLOT
+
 /* Lanes through memory, where the level has no instruction. */
 #define TS_MASKED_MEMORY(T, C, B)                                             \
     TS_INLINE ts_##T ts_load_mask_##T(const C *p, ts_m##B m) {                \

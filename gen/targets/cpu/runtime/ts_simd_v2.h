@@ -36,6 +36,17 @@ TS_INLINE ts_u8 ts_shift_bytes(ts_u8 prev, ts_u8 cur, int64_t n) {
            (ts_u8)_mm_shuffle_epi8((__m128i)cur, (__m128i)(index - ts_set_u8(16)));
 }
 
+#define TS_BALLOTS                                                                  \
+    TS_INLINE uint64_t ts_ballot_m8(ts_m8 m) {                                      \
+        return (uint32_t)_mm_movemask_epi8((__m128i)m);                           \
+    }                                                                               \
+    TS_INLINE uint64_t ts_ballot_m32(ts_m32 m) {                                    \
+        return (uint64_t)_mm_movemask_ps((__m128)m);                              \
+    }                                                                               \
+    TS_INLINE uint64_t ts_ballot_m64(ts_m64 m) {                                    \
+        return (uint64_t)_mm_movemask_pd((__m128d)m);                             \
+    }
+
 #include "ts_simd_lanemask.h"
 
 #define TS_FLOAT_MINMAX(T, S)                                        \

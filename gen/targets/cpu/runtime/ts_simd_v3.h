@@ -62,6 +62,17 @@ TS_INLINE ts_u8 ts_shift_bytes(ts_u8 prev, ts_u8 cur, int64_t n) {
                                                        (__m256i)index, (__m256i)m, B / 8);     \
     }
 
+#define TS_BALLOTS                                                                  \
+    TS_INLINE uint64_t ts_ballot_m8(ts_m8 m) {                                      \
+        return (uint32_t)_mm256_movemask_epi8((__m256i)m);                           \
+    }                                                                               \
+    TS_INLINE uint64_t ts_ballot_m32(ts_m32 m) {                                    \
+        return (uint64_t)_mm256_movemask_ps((__m256)m);                              \
+    }                                                                               \
+    TS_INLINE uint64_t ts_ballot_m64(ts_m64 m) {                                    \
+        return (uint64_t)_mm256_movemask_pd((__m256d)m);                             \
+    }
+
 #include "ts_simd_lanemask.h"
 
 #define TS_FLOAT_MINMAX(T, S)                                           \

@@ -16,7 +16,8 @@ typedef __mmask8 ts_m64;
     TS_INLINE ts_m##B ts_mxor_m##B(ts_m##B a, ts_m##B b) { return (ts_m##B)(a ^ b); }             \
     TS_INLINE ts_m##B ts_mnot_m##B(ts_m##B a) { return (ts_m##B) ~a; }                            \
     TS_INLINE bool ts_any_m##B(ts_m##B m) { return m != 0; }                                      \
-    TS_INLINE bool ts_all_m##B(ts_m##B m) { return m == (ts_m##B) - 1; }
+    TS_INLINE bool ts_all_m##B(ts_m##B m) { return m == (ts_m##B) - 1; }                          \
+    TS_INLINE uint64_t ts_ballot_m##B(ts_m##B m) { return m; }
 TS_WIDTHS(TS_MASKS)
 #undef TS_MASKS
 
