@@ -186,10 +186,13 @@ def _row_major(view: Dense, at: tuple[Expr, ...], scalars: Scalars) -> str:
 @final
 @dataclass(frozen=True, slots=True)
 class Stride:
-    """How an access moves a lane: by `stride` elements. unit: by one, whatever is called with."""
+    """How an access moves a lane: by `stride` elements. unit: by one, whatever is called with.
+    dense: by how many in a dense array, where that is known; else 0.
+    """
 
     unit: bool
     stride: str
+    dense: int = 0
 
 
 def steps(view: View, at: tuple[Expr, ...], lane: str, scalars: Scalars) -> Stride | None:
@@ -199,7 +202,16 @@ def steps(view: View, at: tuple[Expr, ...], lane: str, scalars: Scalars) -> Stri
         return None
     by = [(axis, a.coefficient(lane)) for axis, a in moves if a.coefficient(lane)]
     stride = " + ".join(_step(view, axis, c, scalars) for axis, c in by)
-    return Stride(stride == "1", stride)
+    return Stride(stride == "1", stride, _dense(view, by))
+
+
+def _dense(view: View, by: Sequence[tuple[int, int]]) -> int:
+    match by:
+        case [(axis, c)] if isinstance(view, ArgumentView):
+            inner = [constant(extent) or 0 for extent in view.buffer.shape[axis + 1 :]]
+            return c * prod(inner)
+        case _:
+            return 0
 
 
 def fixed_step(at: tuple[Expr, ...], lane: str) -> bool:

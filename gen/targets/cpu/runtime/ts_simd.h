@@ -15,7 +15,8 @@
                 ts_load_strided_T(p, stride)  ts_store_strided_T(p, stride, v)      int64 elements
                 ts_load_strided_first_T(p, stride, k)  ts_store_strided_first_T(p, stride, v, k)
                 ts_load_strided_mask_T(p, stride, m)   ts_store_strided_mask_T(p, stride, v, m)
-                    nothing but the plain form where `stride` is a constant 1
+                    nothing but the plain form where `stride` is a constant 1; vectors that are
+                    loaded and shuffled where it is a constant 2, 3 or 4
                 ts_load_S_as_T(p)  ts_load_first_S_as_T(p, k)       S narrower than T, value kept;
                 ts_store_T_as_S(p, v)  ts_store_first_T_as_S(p, v, k)   C casts, TS_LANES_T elements
                     also S = f16, bf16 with T = f32: uint16_t storage, round to nearest even;
@@ -391,10 +392,14 @@ TS_UNSIGNED(TS_UNSIGNED_SHIFTS)
 #undef TS_UNSIGNED_SHIFTS
 #undef TS_SHIFTS
 
+#include "ts_every.h"
+
 /* Lanes `stride` elements apart. */
 #define TS_STRIDED(T, C, B, U, CU)                                                                \
     TS_INLINE ts_##T ts_load_strided_##T(const C *p, int64_t stride) {                            \
         if (stride == 1) return ts_load_##T(p);                                                   \
+        if (__builtin_constant_p(stride) && 2 <= stride && stride <= 4)                           \
+            return ts_every_##T(p, stride);                                                       \
         return (ts_##T){TS_SEQ(TS_LANES_##B, TS_STEP, 0)};                                        \
     }                                                                                             \
     TS_INLINE ts_##T ts_load_strided_first_##T(const C *p, int64_t stride, int64_t k) {           \

@@ -37,6 +37,9 @@ from .forms import STORED, WORDS, by_lane, moves_alone, plain
 from .masks import All, Bits, First, Mask, Shape
 from .prelude import Parts, Prelude
 
+PICKED = (2, 3, 4)
+"""Strides at which elements are picked from vectors, where they are known (`ts_every.h`)."""
+
 _LONG = 2000
 """Characters of a mask that is named: each load in a selection has it in its text, and so have the
 masks of what is in the selection's condition.
@@ -286,9 +289,16 @@ class Vectors:
         """One native vector."""
         form, last = self.access(bits, part)
         p = advanced(place, part * self.shape.native(bits), step)
-        given = (p, *([] if step.unit else [step.stride]), *last)
-        strided = "" if step.unit else "_strided"
-        return f"ts_load{strided}{form}_{suffix}({', '.join(given)})"
+        if step.unit:
+            return f"ts_load{form}_{suffix}({', '.join((p, *last))})"
+
+        def loaded(stride: str) -> str:
+            return f"ts_load_strided{form}_{suffix}({', '.join((p, stride, *last))})"
+
+        if form or step.dense not in PICKED or step.stride == str(step.dense):
+            return loaded(step.stride)
+        dense = str(step.dense)
+        return f"({step.stride} == {dense} ? {loaded(dense)} : {loaded(step.stride)})"
 
     def access(self, bits: int, part: int) -> tuple[str, tuple[str, ...]]:
         """Which lanes of a part memory is accessed in: the form's name, and its last argument."""

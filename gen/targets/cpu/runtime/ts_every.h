@@ -1,0 +1,66 @@
+/* Each second, third or fourth element, picked from vectors that are loaded as they lie. Included by
+   ts_simd.h. The last vector ends with the last element, so that nothing beyond it is touched. */
+#ifndef TS_EVERY_H
+#define TS_EVERY_H
+
+/* Where lane i of a result comes from: n lanes of vector a, then those of b. Lanes that a later step
+   fills are 0. */
+#define TS_SECOND(i, n) (2 * (i) < (n) ? 2 * (i) : 2 * (i) + 1)
+#define TS_THIRD(i, n) (3 * (i) < 2 * (n) ? 3 * (i) : 0)
+#define TS_THIRD_OR(i, n) (3 * (i) < 2 * (n) ? (i) : 3 * (i)-(n) + 2)
+#define TS_FOURTH(i, n) (4 * (i) < 2 * (n) ? 4 * (i) : 0)
+#define TS_FOURTH_ON(i, n) \
+    (4 * (i) < 2 * (n) ? 0 : 4 * (i)-2 * (n) + (4 * (i) < 3 * (n) ? 0 : 3))
+#define TS_UPPER_OR(i, n) (2 * (i) < (n) ? (i) : (n) + (i))
+
+#define TS_SECOND_32(i) TS_SECOND(i, TS_LANES_32)
+#define TS_SECOND_64(i) TS_SECOND(i, TS_LANES_64)
+#define TS_THIRD_32(i) TS_THIRD(i, TS_LANES_32)
+#define TS_THIRD_64(i) TS_THIRD(i, TS_LANES_64)
+#define TS_THIRD_OR_32(i) TS_THIRD_OR(i, TS_LANES_32)
+#define TS_THIRD_OR_64(i) TS_THIRD_OR(i, TS_LANES_64)
+#define TS_FOURTH_32(i) TS_FOURTH(i, TS_LANES_32)
+#define TS_FOURTH_64(i) TS_FOURTH(i, TS_LANES_64)
+#define TS_FOURTH_ON_32(i) TS_FOURTH_ON(i, TS_LANES_32)
+#define TS_FOURTH_ON_64(i) TS_FOURTH_ON(i, TS_LANES_64)
+#define TS_UPPER_OR_32(i) TS_UPPER_OR(i, TS_LANES_32)
+#define TS_UPPER_OR_64(i) TS_UPPER_OR(i, TS_LANES_64)
+#define TS_PICK(B, which, a, b) __builtin_shufflevector(a, b, TS_SEQ(TS_LANES_##B, TS_##which##_##B, 0))
+
+#define TS_NTH(i) p[(i) * step]
+
+#define TS_EVERY_WIDE(T, C, B)                                                                \
+    TS_INLINE ts_##T ts_every_##T(const C *p, int64_t step) {                                 \
+        enum { N = TS_LANES_##B };                                                            \
+        if (step == 4 && N < 4) return (ts_##T){TS_SEQ(TS_LANES_##B, TS_NTH, 0)};             \
+        const ts_##T a = ts_load_##T(p), last = ts_load_##T(p + (step - 1) * (N - 1));        \
+        if (step == 2) return TS_PICK(B, SECOND, a, last);                                    \
+        const ts_##T b = ts_load_##T(p + N);                                                  \
+        if (step == 3) return TS_PICK(B, THIRD_OR, TS_PICK(B, THIRD, a, b), last);            \
+        const ts_##T c = TS_PICK(B, FOURTH_ON, ts_load_##T(p + 2 * N), last);                 \
+        return TS_PICK(B, UPPER_OR, TS_PICK(B, FOURTH, a, b), c);                             \
+    }
+
+/* Of narrower elements as many are in a vector as take several instructions to pick. */
+#define TS_EVERY_NARROW(T, C, B)                                  \
+    TS_INLINE ts_##T ts_every_##T(const C *p, int64_t step) {     \
+        return (ts_##T){TS_SEQ(TS_LANES_##B, TS_NTH, 0)};         \
+    }
+
+#define TS_EVERY_8(T, C, B) TS_EVERY_NARROW(T, C, B)
+#define TS_EVERY_16(T, C, B) TS_EVERY_NARROW(T, C, B)
+#define TS_EVERY_32(T, C, B) TS_EVERY_WIDE(T, C, B)
+#define TS_EVERY_64(T, C, B) TS_EVERY_WIDE(T, C, B)
+#define TS_EVERY(T, C, B, U, CU) TS_EVERY_##B(T, C, B)
+TS_ALL(TS_EVERY)
+#undef TS_EVERY
+#undef TS_EVERY_8
+#undef TS_EVERY_16
+#undef TS_EVERY_32
+#undef TS_EVERY_64
+#undef TS_EVERY_WIDE
+#undef TS_EVERY_NARROW
+#undef TS_NTH
+#undef TS_PICK
+
+#endif
