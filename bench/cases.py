@@ -14,6 +14,8 @@ import numpy as np
 from .kernels import KERNELS
 from .kernels.kernel import KINDS, Array, Dims, Kernel
 
+MANY_TERMS = 8192
+
 
 class UnknownName(Exception):
     """A name on the command line that nothing has."""
@@ -50,6 +52,12 @@ class Case:
     @property
     def operations(self) -> int:
         return self.kernel.operations(*self.dims)
+
+    @property
+    def limit(self) -> float:
+        """The largest error of a right result. Of sums of many terms it grows with them."""
+        terms = self.operations / max(1, math.prod(self.kernel.result(*self.dims)))
+        return self.kernel.limit * max(1.0, terms / MANY_TERMS)
 
     def arguments(self) -> list[Array]:
         """The same arrays every time, in every process."""

@@ -164,7 +164,7 @@ def _prepare(case: Case, crew: Crew, folder: str) -> dict[str, Cell]:
         worker.go_on()
         with contextlib.suppress(Died):  # said again by `answer`
             worker.tell(
-                do="prepare", kernel=case.kernel.name, folder=folder, limit=case.kernel.limit,
+                do="prepare", kernel=case.kernel.name, folder=folder, limit=case.limit,
                 offset=case.offset, gap=case.gap,
             )  # fmt: skip
     for name, worker in list(crew.workers.items()):

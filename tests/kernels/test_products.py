@@ -124,3 +124,18 @@ def test_lstm(t: int, b: int, d: int, h: int, transposed: bool, dtype: Any) -> N
         state = o * np.tanh(cell)
         np.testing.assert_allclose(got, state, rtol=0, atol=500 * np.finfo(dtype).eps)
     np.testing.assert_allclose(c, cell, rtol=0, atol=1000 * np.finfo(dtype).eps)
+
+
+@pytest.mark.parametrize("m", [1, 3, 4, 31, 47, 200])
+@pytest.mark.parametrize("k", [1, 15, 16, 33, 130])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 33, 70])
+def test_matrices_in_every_orientation(m: int, k: int, n: int) -> None:
+    """Few columns, and transposes on either side, each of which has a variant of its own."""
+    rng = np.random.default_rng(m * k * n)
+    a, b = (rng.standard_normal(shape).astype(np.float32) for shape in ((m, k), (k, n)))
+    exact = a.astype(float) @ b.astype(float)
+    bound = (k + 2) * np.finfo(np.float32).eps * (abs(a).astype(float) @ abs(b).astype(float))
+    for left in (a, np.asfortranarray(a), np.repeat(a, 2, axis=1)[:, ::2]):
+        for right in (b, np.asfortranarray(b), np.repeat(b, 2, axis=1)[:, ::2]):
+            assert (abs(ts.matmul(left, right) - exact) <= bound).all()
+            assert (abs(ts.linear(left, right, np.zeros(n, np.float32)) - exact) <= bound).all()

@@ -259,3 +259,41 @@ def test_long_rows_are_the_same_on_any_number_of_threads(threads: int) -> None:
             kernel(x, axis=1, num_threads=threads), [kernel(row, num_threads=1) for row in x]
         )
     np.testing.assert_array_equal(ts.argmax(x, axis=1, num_threads=threads), x.argmax(axis=1))
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+@pytest.mark.parametrize("n", [1, 5, 31, 32, 33, 63, 64, 65, 200, 1000])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64, np.uint64])
+def test_the_first_of_equals_wins_wherever_it_is(name: str, n: int, dtype: Any) -> None:
+    """Ties within a vector, between vectors and between groups of them; rows that only rise; rows
+    of the value that nothing is less (greater) than; NaNs, of which the first wins.
+    """
+    rng = np.random.default_rng(n)
+    few = rng.integers(0, 3, (40, n)).astype(dtype)
+    rising = np.sort(rng.integers(0, 50, (9, n)), axis=1).astype(dtype)
+    real = np.issubdtype(dtype, np.floating)
+    limits = (-np.inf, np.inf) if real else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+    least = np.array([[limit] * n for limit in limits], dtype)
+    rows = [few, rising, rising[:, ::-1], np.zeros((9, n), dtype), least]
+    if real:
+        holes = few.copy()
+        holes[rng.random(holes.shape) < 2 / n] = np.nan
+        rows.append(holes)
+        rows.append(np.where(np.isnan(holes), holes, dtype(limits[0])))
+    for x in rows:
+        expected = getattr(np, name)(x, axis=1)
+        assert (getattr(ts, name)(x, axis=1) == expected).all()
+        one_by_one = [getattr(ts, name)(row) for row in x]
+        assert (np.array(one_by_one) == expected).all()
+        assert (getattr(ts, name)(np.asfortranarray(x), axis=1) == expected).all()
+
+
+@pytest.mark.parametrize("m", [17, 20, 993, 995, 3973])
+def test_packed_rows_have_the_bits_of_others(m: int) -> None:
+    """Blocks of rows that are packed are never so few that another order of sums is taken."""
+    x = np.random.default_rng(m).standard_normal((m, 33)).astype(np.float32)
+    swapped, apart = x.astype(x.dtype.newbyteorder()), np.zeros((m, 66), np.float32)[:, ::2]
+    assert (ts.sum(x, axis=1) == ts.sum(swapped, axis=1)).all()
+    assert ts.last_call()["packed"]
+    assert (ts.softmax(x) == ts.softmax(x, out=apart)).all()
+    assert ts.last_call()["packed"]

@@ -2,7 +2,6 @@
 #include "ts_abi.h"
 #include "ts_simd.h"
 #include "ts_math.h"
-#include "ts_transpose.h"
 
 struct ts_argmax_float32_v3_0_y_i0 {
     int64_t n;
@@ -144,488 +143,10 @@ static bool ts_argmax_float32_v3_0_when(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
-    return ((n <= 1) && (m >= 8));
+    return ((n <= 32) && (m >= 8));
 }
 
-struct ts_argmax_float32_v3_1_y_i0 {
-    int64_t n;
-    const float *x;
-    int64_t x_s0;
-    int64_t *y;
-    float *y_value;
-};
-
-TS_MANY_ROWS static int ts_argmax_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
-{
-    const struct ts_argmax_float32_v3_1_y_i0 *const self = env;
-    const int64_t n = self->n;
-    const float *const restrict x = self->x;
-    const int64_t x_s0 = self->x_s0;
-    int64_t *const restrict y = self->y;
-    float *const restrict y_value = self->y_value;
-    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
-        {
-            ts_f32 y_value_whole[1] = {{0}};
-            ts_i64 y_whole[2] = {{0}};
-            y_value_whole[0] = ts_set_f32((-__builtin_inff()));
-            y_whole[0] = ts_set_i64((int64_t)INT64_MAX);
-            y_whole[1] = ts_set_i64((int64_t)INT64_MAX);
-            for (int64_t y_j0 = 0, y_j0_end = n / 8; y_j0 < y_j0_end; ++y_j0) {
-                {
-                    ts_f32 y_tile[8] = {{0}};
-                    y_tile[0] = ts_load_f32(&x[x_s0 * (y_i0 * 8) + y_j0 * 8]);
-                    y_tile[1] = ts_load_f32(&x[x_s0 * (y_i0 * 8 + 1) + y_j0 * 8]);
-                    y_tile[2] = ts_load_f32(&x[x_s0 * (y_i0 * 8 + 2) + y_j0 * 8]);
-                    y_tile[3] = ts_load_f32(&x[x_s0 * (y_i0 * 8 + 3) + y_j0 * 8]);
-                    y_tile[4] = ts_load_f32(&x[x_s0 * (y_i0 * 8 + 4) + y_j0 * 8]);
-                    y_tile[5] = ts_load_f32(&x[x_s0 * (y_i0 * 8 + 5) + y_j0 * 8]);
-                    y_tile[6] = ts_load_f32(&x[x_s0 * (y_i0 * 8 + 6) + y_j0 * 8]);
-                    y_tile[7] = ts_load_f32(&x[x_s0 * (y_i0 * 8 + 7) + y_j0 * 8]);
-                    ts_transpose_f32(y_tile);
-                    {
-                        const ts_f32 value0 = y_tile[0];
-                        const ts_i64 at0 = ts_set_i64((y_j0 * 8));
-                        const ts_i64 at1 = ts_set_i64((y_j0 * 8));
-                        const ts_f32 best0 = y_value_whole[0];
-                        const ts_i64 best_at0 = y_whole[0];
-                        const ts_i64 best_at1 = y_whole[1];
-                        const ts_m32 wins0 =
-                            ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                            ts_eq_f32(best0, best0)),
-                            ts_narrow_m32_m64(ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)),
-                            ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                        y_value_whole[0] = ts_select_f32(wins0, value0, best0);
-                        y_whole[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                        y_whole[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
-                    }
-                    {
-                        const ts_f32 value0 = y_tile[1];
-                        const ts_i64 at0 = ts_set_i64((y_j0 * 8 + 1));
-                        const ts_i64 at1 = ts_set_i64((y_j0 * 8 + 1));
-                        const ts_f32 best0 = y_value_whole[0];
-                        const ts_i64 best_at0 = y_whole[0];
-                        const ts_i64 best_at1 = y_whole[1];
-                        const ts_m32 wins0 =
-                            ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                            ts_eq_f32(best0, best0)),
-                            ts_narrow_m32_m64(ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)),
-                            ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                        y_value_whole[0] = ts_select_f32(wins0, value0, best0);
-                        y_whole[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                        y_whole[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
-                    }
-                    {
-                        const ts_f32 value0 = y_tile[2];
-                        const ts_i64 at0 = ts_set_i64((y_j0 * 8 + 2));
-                        const ts_i64 at1 = ts_set_i64((y_j0 * 8 + 2));
-                        const ts_f32 best0 = y_value_whole[0];
-                        const ts_i64 best_at0 = y_whole[0];
-                        const ts_i64 best_at1 = y_whole[1];
-                        const ts_m32 wins0 =
-                            ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                            ts_eq_f32(best0, best0)),
-                            ts_narrow_m32_m64(ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)),
-                            ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                        y_value_whole[0] = ts_select_f32(wins0, value0, best0);
-                        y_whole[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                        y_whole[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
-                    }
-                    {
-                        const ts_f32 value0 = y_tile[3];
-                        const ts_i64 at0 = ts_set_i64((y_j0 * 8 + 3));
-                        const ts_i64 at1 = ts_set_i64((y_j0 * 8 + 3));
-                        const ts_f32 best0 = y_value_whole[0];
-                        const ts_i64 best_at0 = y_whole[0];
-                        const ts_i64 best_at1 = y_whole[1];
-                        const ts_m32 wins0 =
-                            ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                            ts_eq_f32(best0, best0)),
-                            ts_narrow_m32_m64(ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)),
-                            ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                        y_value_whole[0] = ts_select_f32(wins0, value0, best0);
-                        y_whole[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                        y_whole[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
-                    }
-                    {
-                        const ts_f32 value0 = y_tile[4];
-                        const ts_i64 at0 = ts_set_i64((y_j0 * 8 + 4));
-                        const ts_i64 at1 = ts_set_i64((y_j0 * 8 + 4));
-                        const ts_f32 best0 = y_value_whole[0];
-                        const ts_i64 best_at0 = y_whole[0];
-                        const ts_i64 best_at1 = y_whole[1];
-                        const ts_m32 wins0 =
-                            ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                            ts_eq_f32(best0, best0)),
-                            ts_narrow_m32_m64(ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)),
-                            ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                        y_value_whole[0] = ts_select_f32(wins0, value0, best0);
-                        y_whole[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                        y_whole[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
-                    }
-                    {
-                        const ts_f32 value0 = y_tile[5];
-                        const ts_i64 at0 = ts_set_i64((y_j0 * 8 + 5));
-                        const ts_i64 at1 = ts_set_i64((y_j0 * 8 + 5));
-                        const ts_f32 best0 = y_value_whole[0];
-                        const ts_i64 best_at0 = y_whole[0];
-                        const ts_i64 best_at1 = y_whole[1];
-                        const ts_m32 wins0 =
-                            ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                            ts_eq_f32(best0, best0)),
-                            ts_narrow_m32_m64(ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)),
-                            ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                        y_value_whole[0] = ts_select_f32(wins0, value0, best0);
-                        y_whole[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                        y_whole[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
-                    }
-                    {
-                        const ts_f32 value0 = y_tile[6];
-                        const ts_i64 at0 = ts_set_i64((y_j0 * 8 + 6));
-                        const ts_i64 at1 = ts_set_i64((y_j0 * 8 + 6));
-                        const ts_f32 best0 = y_value_whole[0];
-                        const ts_i64 best_at0 = y_whole[0];
-                        const ts_i64 best_at1 = y_whole[1];
-                        const ts_m32 wins0 =
-                            ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                            ts_eq_f32(best0, best0)),
-                            ts_narrow_m32_m64(ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)),
-                            ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                        y_value_whole[0] = ts_select_f32(wins0, value0, best0);
-                        y_whole[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                        y_whole[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
-                    }
-                    {
-                        const ts_f32 value0 = y_tile[7];
-                        const ts_i64 at0 = ts_set_i64((y_j0 * 8 + 7));
-                        const ts_i64 at1 = ts_set_i64((y_j0 * 8 + 7));
-                        const ts_f32 best0 = y_value_whole[0];
-                        const ts_i64 best_at0 = y_whole[0];
-                        const ts_i64 best_at1 = y_whole[1];
-                        const ts_m32 wins0 =
-                            ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                            ts_eq_f32(best0, best0)),
-                            ts_narrow_m32_m64(ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)),
-                            ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                        y_value_whole[0] = ts_select_f32(wins0, value0, best0);
-                        y_whole[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                        y_whole[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
-                    }
-                }
-            }
-            for (int64_t y_j0 = n / 8, y_j0_end = (n + 7) / 8; y_j0 < y_j0_end; ++y_j0) {
-                {
-                    ts_f32 y_tile[8] = {{0}};
-                    {
-                        const int64_t active = n - (y_j0 * 8);
-                        if (active > 0) {
-                            y_tile[0] = ts_load_first_f32(&x[x_s0 * (y_i0 * 8) + y_j0 * 8], active);
-                            y_tile[1] = ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 1) + y_j0 * 8],
-                                active);
-                            y_tile[2] = ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 2) + y_j0 * 8],
-                                active);
-                            y_tile[3] = ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 3) + y_j0 * 8],
-                                active);
-                            y_tile[4] = ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 4) + y_j0 * 8],
-                                active);
-                            y_tile[5] = ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 5) + y_j0 * 8],
-                                active);
-                            y_tile[6] = ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 6) + y_j0 * 8],
-                                active);
-                            y_tile[7] = ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 7) + y_j0 * 8],
-                                active);
-                        }
-                    }
-                    ts_transpose_f32(y_tile);
-                    for (int64_t y_j1 = 0, y_j1_end = n - (y_j0 * 8); y_j1 < y_j1_end; ++y_j1) {
-                        {
-                            const ts_f32 value0 = y_tile[y_j1];
-                            const ts_i64 at0 = ts_set_i64((y_j0 * 8 + y_j1));
-                            const ts_i64 at1 = ts_set_i64((y_j0 * 8 + y_j1));
-                            const ts_f32 best0 = y_value_whole[0];
-                            const ts_i64 best_at0 = y_whole[0];
-                            const ts_i64 best_at1 = y_whole[1];
-                            const ts_m32 wins0 =
-                                ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                                ts_eq_f32(best0, best0)),
-                                ts_narrow_m32_m64(ts_eq_i64(best_at0,
-                                ts_set_i64((int64_t)INT64_MAX)),
-                                ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                            y_value_whole[0] = ts_select_f32(wins0, value0, best0);
-                            y_whole[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                            y_whole[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
-                        }
-                    }
-                }
-            }
-            ts_store_i64(&y[y_i0 * 8], y_whole[0]);
-            ts_store_i64(&y[y_i0 * 8] + 4, y_whole[1]);
-            ts_store_f32(&y_value[y_i0 * 8], y_value_whole[0]);
-        }
-    }
-    return TS_OK;
-}
-
-static int ts_argmax_float32_v3_1(const ts_call *call)
-{
-    const int64_t m = call->dims[0];
-    const int64_t n = call->dims[1];
-    const float *const restrict x = call->data[0];
-    const int64_t x_s0 = call->strides[0];
-    int64_t *const restrict y = call->data[1];
-    {
-        float *const restrict y_value =
-            ts_workspace_acquire(ts_bytes(m, sizeof(float)));
-        if (!y_value) {
-            return TS_NO_MEMORY;
-        }
-        {
-            const struct ts_argmax_float32_v3_1_y_i0 env = {n, x, x_s0, y, y_value};
-            const int64_t grain = 1
-                + 40000 / ts_max_i64_s(1, (n / 8) * 78
-                + ((n + 7) / 8 - (n / 8)) * (47 + (n - ((n / 8) * 8)) * 4) + 9);
-            const int status =
-                ts_parallel(ts_argmax_float32_v3_1_y_i0, &env, 0, m / 8, grain, call->threads);
-            if (status != TS_OK) {
-                ts_workspace_release(y_value);
-                return status;
-            }
-        }
-        for (int64_t y_i0 = m / 8, y_i0_end = (m + 7) / 8; y_i0 < y_i0_end; ++y_i0) {
-            {
-                ts_f32 y_value_whole[1] = {{0}};
-                ts_i64 y_whole[2] = {{0}};
-                {
-                    const int64_t active = m - (y_i0 * 8);
-                    if (active > 0) {
-                        y_value_whole[0] = ts_set_f32((-__builtin_inff()));
-                        y_whole[0] = ts_set_i64((int64_t)INT64_MAX);
-                        y_whole[1] = ts_set_i64((int64_t)INT64_MAX);
-                    }
-                }
-                for (int64_t y_j0 = 0, y_j0_end = n / 8; y_j0 < y_j0_end; ++y_j0) {
-                    {
-                        ts_f32 y_tile[8] = {{0}};
-                        for (int64_t y_tile_d0 = 0,
-                            y_tile_d0_end = m - (y_i0 * 8); y_tile_d0 < y_tile_d0_end; ++y_tile_d0) {
-                            y_tile[y_tile_d0] = ts_load_f32(&x[x_s0 * (y_i0 * 8 + y_tile_d0)
-                                + y_j0 * 8]);
-                        }
-                        ts_transpose_f32(y_tile);
-                        {
-                            const int64_t active = m - (y_i0 * 8);
-                            if (active > 0) {
-                                {
-                                    const ts_f32 value0 = y_tile[0];
-                                    const ts_i64 at0 = ts_set_i64((y_j0 * 8));
-                                    const ts_i64 at1 = ts_set_i64((y_j0 * 8));
-                                    const ts_f32 best0 = y_value_whole[0];
-                                    const ts_i64 best_at0 = y_whole[0];
-                                    const ts_i64 best_at1 = y_whole[1];
-                                    const ts_m32 wins0 =
-                                        ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0,
-                                        best0)), ts_eq_f32(best0, best0)),
-                                        ts_narrow_m32_m64(ts_eq_i64(best_at0,
-                                        ts_set_i64((int64_t)INT64_MAX)),
-                                        ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                                    y_value_whole[0] = ts_select_f32(wins0, value0, best0);
-                                    y_whole[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                                    y_whole[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
-                                }
-                                {
-                                    const ts_f32 value0 = y_tile[1];
-                                    const ts_i64 at0 = ts_set_i64((y_j0 * 8 + 1));
-                                    const ts_i64 at1 = ts_set_i64((y_j0 * 8 + 1));
-                                    const ts_f32 best0 = y_value_whole[0];
-                                    const ts_i64 best_at0 = y_whole[0];
-                                    const ts_i64 best_at1 = y_whole[1];
-                                    const ts_m32 wins0 =
-                                        ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0,
-                                        best0)), ts_eq_f32(best0, best0)),
-                                        ts_narrow_m32_m64(ts_eq_i64(best_at0,
-                                        ts_set_i64((int64_t)INT64_MAX)),
-                                        ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                                    y_value_whole[0] = ts_select_f32(wins0, value0, best0);
-                                    y_whole[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                                    y_whole[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
-                                }
-                                {
-                                    const ts_f32 value0 = y_tile[2];
-                                    const ts_i64 at0 = ts_set_i64((y_j0 * 8 + 2));
-                                    const ts_i64 at1 = ts_set_i64((y_j0 * 8 + 2));
-                                    const ts_f32 best0 = y_value_whole[0];
-                                    const ts_i64 best_at0 = y_whole[0];
-                                    const ts_i64 best_at1 = y_whole[1];
-                                    const ts_m32 wins0 =
-                                        ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0,
-                                        best0)), ts_eq_f32(best0, best0)),
-                                        ts_narrow_m32_m64(ts_eq_i64(best_at0,
-                                        ts_set_i64((int64_t)INT64_MAX)),
-                                        ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                                    y_value_whole[0] = ts_select_f32(wins0, value0, best0);
-                                    y_whole[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                                    y_whole[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
-                                }
-                                {
-                                    const ts_f32 value0 = y_tile[3];
-                                    const ts_i64 at0 = ts_set_i64((y_j0 * 8 + 3));
-                                    const ts_i64 at1 = ts_set_i64((y_j0 * 8 + 3));
-                                    const ts_f32 best0 = y_value_whole[0];
-                                    const ts_i64 best_at0 = y_whole[0];
-                                    const ts_i64 best_at1 = y_whole[1];
-                                    const ts_m32 wins0 =
-                                        ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0,
-                                        best0)), ts_eq_f32(best0, best0)),
-                                        ts_narrow_m32_m64(ts_eq_i64(best_at0,
-                                        ts_set_i64((int64_t)INT64_MAX)),
-                                        ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                                    y_value_whole[0] = ts_select_f32(wins0, value0, best0);
-                                    y_whole[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                                    y_whole[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
-                                }
-                                {
-                                    const ts_f32 value0 = y_tile[4];
-                                    const ts_i64 at0 = ts_set_i64((y_j0 * 8 + 4));
-                                    const ts_i64 at1 = ts_set_i64((y_j0 * 8 + 4));
-                                    const ts_f32 best0 = y_value_whole[0];
-                                    const ts_i64 best_at0 = y_whole[0];
-                                    const ts_i64 best_at1 = y_whole[1];
-                                    const ts_m32 wins0 =
-                                        ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0,
-                                        best0)), ts_eq_f32(best0, best0)),
-                                        ts_narrow_m32_m64(ts_eq_i64(best_at0,
-                                        ts_set_i64((int64_t)INT64_MAX)),
-                                        ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                                    y_value_whole[0] = ts_select_f32(wins0, value0, best0);
-                                    y_whole[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                                    y_whole[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
-                                }
-                                {
-                                    const ts_f32 value0 = y_tile[5];
-                                    const ts_i64 at0 = ts_set_i64((y_j0 * 8 + 5));
-                                    const ts_i64 at1 = ts_set_i64((y_j0 * 8 + 5));
-                                    const ts_f32 best0 = y_value_whole[0];
-                                    const ts_i64 best_at0 = y_whole[0];
-                                    const ts_i64 best_at1 = y_whole[1];
-                                    const ts_m32 wins0 =
-                                        ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0,
-                                        best0)), ts_eq_f32(best0, best0)),
-                                        ts_narrow_m32_m64(ts_eq_i64(best_at0,
-                                        ts_set_i64((int64_t)INT64_MAX)),
-                                        ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                                    y_value_whole[0] = ts_select_f32(wins0, value0, best0);
-                                    y_whole[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                                    y_whole[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
-                                }
-                                {
-                                    const ts_f32 value0 = y_tile[6];
-                                    const ts_i64 at0 = ts_set_i64((y_j0 * 8 + 6));
-                                    const ts_i64 at1 = ts_set_i64((y_j0 * 8 + 6));
-                                    const ts_f32 best0 = y_value_whole[0];
-                                    const ts_i64 best_at0 = y_whole[0];
-                                    const ts_i64 best_at1 = y_whole[1];
-                                    const ts_m32 wins0 =
-                                        ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0,
-                                        best0)), ts_eq_f32(best0, best0)),
-                                        ts_narrow_m32_m64(ts_eq_i64(best_at0,
-                                        ts_set_i64((int64_t)INT64_MAX)),
-                                        ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                                    y_value_whole[0] = ts_select_f32(wins0, value0, best0);
-                                    y_whole[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                                    y_whole[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
-                                }
-                                {
-                                    const ts_f32 value0 = y_tile[7];
-                                    const ts_i64 at0 = ts_set_i64((y_j0 * 8 + 7));
-                                    const ts_i64 at1 = ts_set_i64((y_j0 * 8 + 7));
-                                    const ts_f32 best0 = y_value_whole[0];
-                                    const ts_i64 best_at0 = y_whole[0];
-                                    const ts_i64 best_at1 = y_whole[1];
-                                    const ts_m32 wins0 =
-                                        ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0,
-                                        best0)), ts_eq_f32(best0, best0)),
-                                        ts_narrow_m32_m64(ts_eq_i64(best_at0,
-                                        ts_set_i64((int64_t)INT64_MAX)),
-                                        ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                                    y_value_whole[0] = ts_select_f32(wins0, value0, best0);
-                                    y_whole[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                                    y_whole[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
-                                }
-                            }
-                        }
-                    }
-                }
-                for (int64_t y_j0 = n / 8, y_j0_end = (n + 7) / 8; y_j0 < y_j0_end; ++y_j0) {
-                    {
-                        ts_f32 y_tile[8] = {{0}};
-                        for (int64_t y_tile_d0 = 0,
-                            y_tile_d0_end = m - (y_i0 * 8); y_tile_d0 < y_tile_d0_end; ++y_tile_d0) {
-                            {
-                                const int64_t active = n - (y_j0 * 8);
-                                if (active > 0) {
-                                    y_tile[y_tile_d0] = ts_load_first_f32(&x[x_s0 * (y_i0 * 8
-                                        + y_tile_d0) + y_j0 * 8], active);
-                                }
-                            }
-                        }
-                        ts_transpose_f32(y_tile);
-                        for (int64_t y_j1 = 0, y_j1_end = n - (y_j0 * 8); y_j1 < y_j1_end; ++y_j1) {
-                            {
-                                const int64_t active = m - (y_i0 * 8);
-                                if (active > 0) {
-                                    {
-                                        const ts_f32 value0 = y_tile[y_j1];
-                                        const ts_i64 at0 = ts_set_i64((y_j0 * 8 + y_j1));
-                                        const ts_i64 at1 = ts_set_i64((y_j0 * 8 + y_j1));
-                                        const ts_f32 best0 = y_value_whole[0];
-                                        const ts_i64 best_at0 = y_whole[0];
-                                        const ts_i64 best_at1 = y_whole[1];
-                                        const ts_m32 wins0 =
-                                            ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0,
-                                            best0)), ts_eq_f32(best0, best0)),
-                                            ts_narrow_m32_m64(ts_eq_i64(best_at0,
-                                            ts_set_i64((int64_t)INT64_MAX)),
-                                            ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                                        y_value_whole[0] = ts_select_f32(wins0, value0, best0);
-                                        y_whole[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0,
-                                            best_at0);
-                                        y_whole[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1,
-                                            best_at1);
-                                    }
-                                }
-                            }
-                        }
-                    }
-                }
-                {
-                    const int64_t active = m - (y_i0 * 8);
-                    if (active > 0) {
-                        ts_store_first_i64(&y[y_i0 * 8], y_whole[0],
-                            ts_min_i64_s(ts_max_i64_s(active, 0), 4));
-                        ts_store_first_i64(&y[y_i0 * 8] + 4, y_whole[1],
-                            ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4));
-                    }
-                }
-                {
-                    const int64_t active = m - (y_i0 * 8);
-                    if (active > 0) {
-                        ts_store_first_f32(&y_value[y_i0 * 8], y_value_whole[0], active);
-                    }
-                }
-            }
-        }
-        ts_workspace_release(y_value);
-    }
-    return TS_OK;
-}
-
-static bool ts_argmax_float32_v3_1_when(const ts_call *call)
-{
-    const int64_t m = call->dims[0];
-    const int64_t n = call->dims[1];
-    return ((n <= 64) && (m >= 8));
-}
-
-struct ts_argmax_float32_v3_2_y_pieces_rows {
+struct ts_argmax_float32_v3_1_y_pieces_rows {
     int64_t m;
     int64_t n;
     const float *x;
@@ -634,9 +155,9 @@ struct ts_argmax_float32_v3_2_y_pieces_rows {
     int64_t *y_rf;
 };
 
-static int ts_argmax_float32_v3_2_y_pieces_rows(const void *env, int64_t lower, int64_t upper)
+static int ts_argmax_float32_v3_1_y_pieces_rows(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_argmax_float32_v3_2_y_pieces_rows *const self = env;
+    const struct ts_argmax_float32_v3_1_y_pieces_rows *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const float *const restrict x = self->x;
@@ -647,298 +168,108 @@ static int ts_argmax_float32_v3_2_y_pieces_rows(const void *env, int64_t lower, 
         if (y_pieces_rows < (m) * ((n + 32767) / 32768)) {
             const int64_t y_pieces_row = (y_pieces_rows) / (((n + 32767) / 32768));
             const int64_t y_j0 = (y_pieces_rows) % ((n + 32767) / 32768);
-            {
-                ts_f32 y_value_rf_rf[4] = {{0}};
-                ts_i64 y_rf_rf[8] = {{0}};
-                y_value_rf_rf[0] = ts_set_f32((-__builtin_inff()));
-                y_rf_rf[0] = ts_set_i64((int64_t)INT64_MAX);
-                y_rf_rf[1] = ts_set_i64((int64_t)INT64_MAX);
-                y_value_rf_rf[1] = ts_set_f32((-__builtin_inff()));
-                y_rf_rf[2] = ts_set_i64((int64_t)INT64_MAX);
-                y_rf_rf[3] = ts_set_i64((int64_t)INT64_MAX);
-                y_value_rf_rf[2] = ts_set_f32((-__builtin_inff()));
-                y_rf_rf[4] = ts_set_i64((int64_t)INT64_MAX);
-                y_rf_rf[5] = ts_set_i64((int64_t)INT64_MAX);
-                y_value_rf_rf[3] = ts_set_f32((-__builtin_inff()));
-                y_rf_rf[6] = ts_set_i64((int64_t)INT64_MAX);
-                y_rf_rf[7] = ts_set_i64((int64_t)INT64_MAX);
-                for (int64_t y_j1_0 = 0,
-                    y_j1_0_end = ts_min_i64_s(1024,
-                    n / 32 - (y_j0 * 1024)); y_j1_0 < y_j1_0_end; ++y_j1_0) {
-                    {
-                        const ts_f32 value0 =
-                            ts_load_f32(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 32]);
-                        const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768 + y_j1_0 * 32),
-                            ts_iota_i64());
-                        const ts_i64 at1 = ts_add_i64(ts_set_i64(ts_add_i64_s(y_j0 * 32768
-                            + y_j1_0 * 32, 4)), ts_iota_i64());
-                        const ts_f32 best0 = y_value_rf_rf[0];
-                        const ts_i64 best_at0 = y_rf_rf[0];
-                        const ts_i64 best_at1 = y_rf_rf[1];
-                        const ts_m32 wins0 =
-                            ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                            ts_eq_f32(best0, best0)),
-                            ts_narrow_m32_m64(ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)),
-                            ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                        y_value_rf_rf[0] = ts_select_f32(wins0, value0, best0);
-                        y_rf_rf[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                        y_rf_rf[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
-                    }
-                    {
-                        const ts_f32 value0 =
-                            ts_load_f32(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 32 + 8]);
-                        const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768 + y_j1_0 * 32 + 8),
-                            ts_iota_i64());
-                        const ts_i64 at1 = ts_add_i64(ts_set_i64(ts_add_i64_s(y_j0 * 32768
-                            + y_j1_0 * 32 + 8, 4)), ts_iota_i64());
-                        const ts_f32 best0 = y_value_rf_rf[1];
-                        const ts_i64 best_at0 = y_rf_rf[2];
-                        const ts_i64 best_at1 = y_rf_rf[3];
-                        const ts_m32 wins0 =
-                            ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                            ts_eq_f32(best0, best0)),
-                            ts_narrow_m32_m64(ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)),
-                            ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                        y_value_rf_rf[1] = ts_select_f32(wins0, value0, best0);
-                        y_rf_rf[2] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                        y_rf_rf[3] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
-                    }
-                    {
-                        const ts_f32 value0 =
-                            ts_load_f32(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 32 + 16]);
-                        const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768 + y_j1_0 * 32 + 16),
-                            ts_iota_i64());
-                        const ts_i64 at1 = ts_add_i64(ts_set_i64(ts_add_i64_s(y_j0 * 32768
-                            + y_j1_0 * 32 + 16, 4)), ts_iota_i64());
-                        const ts_f32 best0 = y_value_rf_rf[2];
-                        const ts_i64 best_at0 = y_rf_rf[4];
-                        const ts_i64 best_at1 = y_rf_rf[5];
-                        const ts_m32 wins0 =
-                            ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                            ts_eq_f32(best0, best0)),
-                            ts_narrow_m32_m64(ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)),
-                            ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                        y_value_rf_rf[2] = ts_select_f32(wins0, value0, best0);
-                        y_rf_rf[4] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                        y_rf_rf[5] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
-                    }
-                    {
-                        const ts_f32 value0 =
-                            ts_load_f32(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 32 + 24]);
-                        const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768 + y_j1_0 * 32 + 24),
-                            ts_iota_i64());
-                        const ts_i64 at1 = ts_add_i64(ts_set_i64(ts_add_i64_s(y_j0 * 32768
-                            + y_j1_0 * 32 + 24, 4)), ts_iota_i64());
-                        const ts_f32 best0 = y_value_rf_rf[3];
-                        const ts_i64 best_at0 = y_rf_rf[6];
-                        const ts_i64 best_at1 = y_rf_rf[7];
-                        const ts_m32 wins0 =
-                            ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                            ts_eq_f32(best0, best0)),
-                            ts_narrow_m32_m64(ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)),
-                            ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                        y_value_rf_rf[3] = ts_select_f32(wins0, value0, best0);
-                        y_rf_rf[6] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                        y_rf_rf[7] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
-                    }
-                }
-                for (int64_t y_j1_0 = ts_min_i64_s(1024, n / 32 - (y_j0 * 1024)),
-                    y_j1_0_end = ts_min_i64_s(1024,
-                    (n + 31) / 32 - (y_j0 * 1024)); y_j1_0 < y_j1_0_end; ++y_j1_0) {
-                    {
-                        const int64_t active = ts_min_i64_s(n - (y_j0 * 32768) - (y_j1_0 * 32), 8);
-                        if (active > 0) {
-                            {
-                                const ts_f32 value0 =
-                                    ts_load_first_f32(&x[x_s0 * y_pieces_row + y_j0 * 32768
-                                    + y_j1_0 * 32], active);
-                                const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768
-                                    + y_j1_0 * 32), ts_iota_i64());
-                                const ts_i64 at1 = ts_add_i64(ts_set_i64(ts_add_i64_s(y_j0 * 32768
-                                    + y_j1_0 * 32, 4)), ts_iota_i64());
-                                const ts_f32 best0 = y_value_rf_rf[0];
-                                const ts_i64 best_at0 = y_rf_rf[0];
-                                const ts_i64 best_at1 = y_rf_rf[1];
-                                const ts_m32 wins0 =
-                                    ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                                    ts_eq_f32(best0, best0)),
-                                    ts_narrow_m32_m64(ts_eq_i64(best_at0,
-                                    ts_set_i64((int64_t)INT64_MAX)),
-                                    ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                                y_value_rf_rf[0] = ts_select_f32(ts_first_m32(active),
-                                    ts_select_f32(wins0, value0, best0), y_value_rf_rf[0]);
-                                y_rf_rf[0] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active, 0), 4)), ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0), y_rf_rf[0]);
-                                y_rf_rf[1] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4)), ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1), y_rf_rf[1]);
-                            }
-                        }
-                    }
-                    {
-                        const int64_t active =
-                            ts_min_i64_s(ts_max_i64_s(n - (y_j0 * 32768) - (y_j1_0 * 32) - 8, 0),
-                            8);
-                        if (active > 0) {
-                            {
-                                const ts_f32 value0 =
-                                    ts_load_first_f32(&x[x_s0 * y_pieces_row + y_j0 * 32768
-                                    + y_j1_0 * 32 + 8], active);
-                                const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768
-                                    + y_j1_0 * 32 + 8), ts_iota_i64());
-                                const ts_i64 at1 = ts_add_i64(ts_set_i64(ts_add_i64_s(y_j0 * 32768
-                                    + y_j1_0 * 32 + 8, 4)), ts_iota_i64());
-                                const ts_f32 best0 = y_value_rf_rf[1];
-                                const ts_i64 best_at0 = y_rf_rf[2];
-                                const ts_i64 best_at1 = y_rf_rf[3];
-                                const ts_m32 wins0 =
-                                    ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                                    ts_eq_f32(best0, best0)),
-                                    ts_narrow_m32_m64(ts_eq_i64(best_at0,
-                                    ts_set_i64((int64_t)INT64_MAX)),
-                                    ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                                y_value_rf_rf[1] = ts_select_f32(ts_first_m32(active),
-                                    ts_select_f32(wins0, value0, best0), y_value_rf_rf[1]);
-                                y_rf_rf[2] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active, 0), 4)), ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0), y_rf_rf[2]);
-                                y_rf_rf[3] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4)), ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1), y_rf_rf[3]);
-                            }
-                        }
-                    }
-                    {
-                        const int64_t active =
-                            ts_min_i64_s(ts_max_i64_s(n - (y_j0 * 32768) - (y_j1_0 * 32) - 16, 0),
-                            8);
-                        if (active > 0) {
-                            {
-                                const ts_f32 value0 =
-                                    ts_load_first_f32(&x[x_s0 * y_pieces_row + y_j0 * 32768
-                                    + y_j1_0 * 32 + 16], active);
-                                const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768
-                                    + y_j1_0 * 32 + 16), ts_iota_i64());
-                                const ts_i64 at1 = ts_add_i64(ts_set_i64(ts_add_i64_s(y_j0 * 32768
-                                    + y_j1_0 * 32 + 16, 4)), ts_iota_i64());
-                                const ts_f32 best0 = y_value_rf_rf[2];
-                                const ts_i64 best_at0 = y_rf_rf[4];
-                                const ts_i64 best_at1 = y_rf_rf[5];
-                                const ts_m32 wins0 =
-                                    ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                                    ts_eq_f32(best0, best0)),
-                                    ts_narrow_m32_m64(ts_eq_i64(best_at0,
-                                    ts_set_i64((int64_t)INT64_MAX)),
-                                    ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                                y_value_rf_rf[2] = ts_select_f32(ts_first_m32(active),
-                                    ts_select_f32(wins0, value0, best0), y_value_rf_rf[2]);
-                                y_rf_rf[4] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active, 0), 4)), ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0), y_rf_rf[4]);
-                                y_rf_rf[5] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4)), ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1), y_rf_rf[5]);
-                            }
-                        }
-                    }
-                    {
-                        const int64_t active =
-                            ts_min_i64_s(ts_max_i64_s(n - (y_j0 * 32768) - (y_j1_0 * 32) - 24, 0),
-                            8);
-                        if (active > 0) {
-                            {
-                                const ts_f32 value0 =
-                                    ts_load_first_f32(&x[x_s0 * y_pieces_row + y_j0 * 32768
-                                    + y_j1_0 * 32 + 24], active);
-                                const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768
-                                    + y_j1_0 * 32 + 24), ts_iota_i64());
-                                const ts_i64 at1 = ts_add_i64(ts_set_i64(ts_add_i64_s(y_j0 * 32768
-                                    + y_j1_0 * 32 + 24, 4)), ts_iota_i64());
-                                const ts_f32 best0 = y_value_rf_rf[3];
-                                const ts_i64 best_at0 = y_rf_rf[6];
-                                const ts_i64 best_at1 = y_rf_rf[7];
-                                const ts_m32 wins0 =
-                                    ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                                    ts_eq_f32(best0, best0)),
-                                    ts_narrow_m32_m64(ts_eq_i64(best_at0,
-                                    ts_set_i64((int64_t)INT64_MAX)),
-                                    ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                                y_value_rf_rf[3] = ts_select_f32(ts_first_m32(active),
-                                    ts_select_f32(wins0, value0, best0), y_value_rf_rf[3]);
-                                y_rf_rf[6] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active, 0), 4)), ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0), y_rf_rf[6]);
-                                y_rf_rf[7] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4)), ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1), y_rf_rf[7]);
+            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = (-__builtin_inff());
+            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = (int64_t)INT64_MAX;
+            for (int64_t y_j1_0 = 0,
+                y_j1_0_end = ts_min_i64_s(1024,
+                n / 32 - (y_j0 * 1024)); y_j1_0 < y_j1_0_end; ++y_j1_0) {
+                {
+                    const ts_f32 held0 =
+                        ts_load_f32(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 32]);
+                    const ts_f32 held1 =
+                        ts_load_f32(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 32] + 8);
+                    const ts_f32 held2 =
+                        ts_load_f32(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 32] + 16);
+                    const ts_f32 held3 =
+                        ts_load_f32(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 32] + 24);
+                    if ((!ts_all_m32(ts_mand_m32(ts_mand_m32(ts_mand_m32(ts_le_f32(held0,
+                        ts_set_f32(y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0])),
+                        ts_le_f32(held1, ts_set_f32(y_value_rf[((n
+                        + 32767) / 32768) * y_pieces_row + y_j0]))),
+                        ts_le_f32(held2, ts_set_f32(y_value_rf[((n
+                        + 32767) / 32768) * y_pieces_row + y_j0]))),
+                        ts_le_f32(held3, ts_set_f32(y_value_rf[((n
+                        + 32767) / 32768) * y_pieces_row + y_j0]))))
+                        && y_value_rf[((n + 32767) / 32768) * y_pieces_row
+                        + y_j0] == y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0])
+                        || y_rf[((n + 32767) / 32768) * y_pieces_row
+                        + y_j0] == (int64_t)INT64_MAX) {
+                        const float top = ts_reduce_max_f32(ts_max_f32(ts_max_f32(ts_max_f32(held0,
+                            held1), held2), held3));
+                        const int64_t first = (y_j0 * 32768 + y_j1_0 * 32)
+                            + 1 * (int64_t)__builtin_ctzll(ts_ballot_m32(ts_mor_m32(ts_eq_f32(held0,
+                            ts_set_f32(top)), ts_isnan_f32(held0))) | ts_ballot_m32(ts_mor_m32(ts_eq_f32(held1, ts_set_f32(top)), ts_isnan_f32(held1))) << 8 | ts_ballot_m32(ts_mor_m32(ts_eq_f32(held2, ts_set_f32(top)), ts_isnan_f32(held2))) << 16 | ts_ballot_m32(ts_mor_m32(ts_eq_f32(held3, ts_set_f32(top)), ts_isnan_f32(held3))) << 24);
+                        {
+                            const float value = top, best =
+                                y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                            const int64_t at = first, best_at =
+                                y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                            if ((!(value <= best) && best == best)
+                                || ((value == best || (value != value && best != best))
+                                && at < best_at)) {
+                                y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = value;
+                                y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = at;
                             }
                         }
                     }
                 }
-                y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = (-__builtin_inff());
-                y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = (int64_t)INT64_MAX;
+            }
+            for (int64_t y_j1_0 = ts_min_i64_s(1024, n / 32 - (y_j0 * 1024)),
+                y_j1_0_end = ts_min_i64_s(1024,
+                (n + 31) / 32 - (y_j0 * 1024)); y_j1_0 < y_j1_0_end; ++y_j1_0) {
                 {
-                    const ts_f32 held0 = y_value_rf_rf[0];
-                    const ts_i64 ats0 = y_rf_rf[0];
-                    const ts_i64 ats1 = y_rf_rf[1];
-                    const float top = ts_reduce_max_f32(held0);
-                    const int64_t first =
-                        ts_reduce_min_i64(ts_min_i64(ts_select_i64(ts_lo_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats0, ts_set_i64((int64_t)INT64_MAX)), ts_select_i64(ts_hi_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats1, ts_set_i64((int64_t)INT64_MAX))));
-                    {
-                        const float value = top, best =
-                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
-                        const int64_t at = first, best_at =
-                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
-                        if ((!(value <= best) && best == best)
-                            || ((value == best || (value != value && best != best))
-                            && at < best_at)) {
-                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = value;
-                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = at;
-                        }
-                    }
-                }
-                {
-                    const ts_f32 held0 = y_value_rf_rf[1];
-                    const ts_i64 ats0 = y_rf_rf[2];
-                    const ts_i64 ats1 = y_rf_rf[3];
-                    const float top = ts_reduce_max_f32(held0);
-                    const int64_t first =
-                        ts_reduce_min_i64(ts_min_i64(ts_select_i64(ts_lo_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats0, ts_set_i64((int64_t)INT64_MAX)), ts_select_i64(ts_hi_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats1, ts_set_i64((int64_t)INT64_MAX))));
-                    {
-                        const float value = top, best =
-                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
-                        const int64_t at = first, best_at =
-                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
-                        if ((!(value <= best) && best == best)
-                            || ((value == best || (value != value && best != best))
-                            && at < best_at)) {
-                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = value;
-                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = at;
-                        }
-                    }
-                }
-                {
-                    const ts_f32 held0 = y_value_rf_rf[2];
-                    const ts_i64 ats0 = y_rf_rf[4];
-                    const ts_i64 ats1 = y_rf_rf[5];
-                    const float top = ts_reduce_max_f32(held0);
-                    const int64_t first =
-                        ts_reduce_min_i64(ts_min_i64(ts_select_i64(ts_lo_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats0, ts_set_i64((int64_t)INT64_MAX)), ts_select_i64(ts_hi_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats1, ts_set_i64((int64_t)INT64_MAX))));
-                    {
-                        const float value = top, best =
-                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
-                        const int64_t at = first, best_at =
-                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
-                        if ((!(value <= best) && best == best)
-                            || ((value == best || (value != value && best != best))
-                            && at < best_at)) {
-                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = value;
-                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = at;
-                        }
-                    }
-                }
-                {
-                    const ts_f32 held0 = y_value_rf_rf[3];
-                    const ts_i64 ats0 = y_rf_rf[6];
-                    const ts_i64 ats1 = y_rf_rf[7];
-                    const float top = ts_reduce_max_f32(held0);
-                    const int64_t first =
-                        ts_reduce_min_i64(ts_min_i64(ts_select_i64(ts_lo_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats0, ts_set_i64((int64_t)INT64_MAX)), ts_select_i64(ts_hi_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats1, ts_set_i64((int64_t)INT64_MAX))));
-                    {
-                        const float value = top, best =
-                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
-                        const int64_t at = first, best_at =
-                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
-                        if ((!(value <= best) && best == best)
-                            || ((value == best || (value != value && best != best))
-                            && at < best_at)) {
-                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = value;
-                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = at;
+                    const int64_t active = ts_min_i64_s(n - (y_j0 * 32768) - (y_j1_0 * 32), 32);
+                    if (active > 0) {
+                        {
+                            const ts_f32 held0 =
+                                ts_select_f32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(active, 0),
+                                8)), ts_load_first_f32(&x[x_s0 * y_pieces_row + y_j0 * 32768
+                                + y_j1_0 * 32], ts_min_i64_s(ts_max_i64_s(active, 0), 8)),
+                                ts_set_f32((-__builtin_inff())));
+                            const ts_f32 held1 =
+                                ts_select_f32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(active - 8, 0),
+                                8)), ts_load_first_f32(&x[x_s0 * y_pieces_row + y_j0 * 32768
+                                + y_j1_0 * 32] + 8, ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8)),
+                                ts_set_f32((-__builtin_inff())));
+                            const ts_f32 held2 =
+                                ts_select_f32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(active - 16,
+                                0), 8)), ts_load_first_f32(&x[x_s0 * y_pieces_row + y_j0 * 32768
+                                + y_j1_0 * 32] + 16, ts_min_i64_s(ts_max_i64_s(active - 16, 0), 8)),
+                                ts_set_f32((-__builtin_inff())));
+                            const ts_f32 held3 =
+                                ts_select_f32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(active - 24,
+                                0), 8)), ts_load_first_f32(&x[x_s0 * y_pieces_row + y_j0 * 32768
+                                + y_j1_0 * 32] + 24, ts_min_i64_s(ts_max_i64_s(active - 24, 0), 8)),
+                                ts_set_f32((-__builtin_inff())));
+                            if ((!ts_all_m32(ts_mand_m32(ts_mand_m32(ts_mand_m32(ts_le_f32(held0,
+                                ts_set_f32(y_value_rf[((n + 32767) / 32768) * y_pieces_row
+                                + y_j0])), ts_le_f32(held1,
+                                ts_set_f32(y_value_rf[((n + 32767) / 32768) * y_pieces_row
+                                + y_j0]))), ts_le_f32(held2,
+                                ts_set_f32(y_value_rf[((n + 32767) / 32768) * y_pieces_row
+                                + y_j0]))), ts_le_f32(held3,
+                                ts_set_f32(y_value_rf[((n + 32767) / 32768) * y_pieces_row
+                                + y_j0])))) && y_value_rf[((n + 32767) / 32768) * y_pieces_row
+                                + y_j0] == y_value_rf[((n + 32767) / 32768) * y_pieces_row
+                                + y_j0]) || y_rf[((n + 32767) / 32768) * y_pieces_row
+                                + y_j0] == (int64_t)INT64_MAX) {
+                                const float top = ts_reduce_max_f32(ts_max_f32(ts_max_f32(ts_max_f32(held0, held1), held2), held3));
+                                const int64_t first = (y_j0 * 32768 + y_j1_0 * 32)
+                                    + 1 * (int64_t)__builtin_ctzll(ts_ballot_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))) | ts_ballot_m32(ts_mor_m32(ts_eq_f32(held1, ts_set_f32(top)), ts_isnan_f32(held1))) << 8 | ts_ballot_m32(ts_mor_m32(ts_eq_f32(held2, ts_set_f32(top)), ts_isnan_f32(held2))) << 16 | ts_ballot_m32(ts_mor_m32(ts_eq_f32(held3, ts_set_f32(top)), ts_isnan_f32(held3))) << 24);
+                                {
+                                    const float value = top, best =
+                                        y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                                    const int64_t at = first, best_at =
+                                        y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                                    if ((!(value <= best) && best == best)
+                                        || ((value == best || (value != value && best != best))
+                                        && at < best_at)) {
+                                        y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] =
+                                            value;
+                                        y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = at;
+                                    }
+                                }
+                            }
                         }
                     }
                 }
@@ -948,7 +279,7 @@ static int ts_argmax_float32_v3_2_y_pieces_rows(const void *env, int64_t lower, 
     return TS_OK;
 }
 
-struct ts_argmax_float32_v3_2_y_i {
+struct ts_argmax_float32_v3_1_y_i {
     int64_t n;
     int64_t *y;
     int64_t y_s0;
@@ -957,9 +288,9 @@ struct ts_argmax_float32_v3_2_y_i {
     int64_t *y_rf;
 };
 
-static int ts_argmax_float32_v3_2_y_i(const void *env, int64_t lower, int64_t upper)
+static int ts_argmax_float32_v3_1_y_i(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_argmax_float32_v3_2_y_i *const self = env;
+    const struct ts_argmax_float32_v3_1_y_i *const self = env;
     const int64_t n = self->n;
     int64_t *const restrict y = self->y;
     const int64_t y_s0 = self->y_s0;
@@ -987,7 +318,7 @@ static int ts_argmax_float32_v3_2_y_i(const void *env, int64_t lower, int64_t up
     return TS_OK;
 }
 
-static int ts_argmax_float32_v3_2(const ts_call *call)
+static int ts_argmax_float32_v3_1(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -1015,11 +346,11 @@ static int ts_argmax_float32_v3_2(const ts_call *call)
             return TS_NO_MEMORY;
         }
         {
-            const struct ts_argmax_float32_v3_2_y_pieces_rows env =
+            const struct ts_argmax_float32_v3_1_y_pieces_rows env =
                 {m, n, x, x_s0, y_value_rf, y_rf};
-            const int64_t grain = 1;
+            const int64_t grain = 3;
             const int status =
-                ts_parallel(ts_argmax_float32_v3_2_y_pieces_rows, &env, 0,
+                ts_parallel(ts_argmax_float32_v3_1_y_pieces_rows, &env, 0,
                     m * ((n + 32767) / 32768), grain, call->threads);
             if (status != TS_OK) {
                 ts_workspace_release(y_rf);
@@ -1029,10 +360,10 @@ static int ts_argmax_float32_v3_2(const ts_call *call)
             }
         }
         {
-            const struct ts_argmax_float32_v3_2_y_i env = {n, y, y_s0, y_value, y_value_rf, y_rf};
+            const struct ts_argmax_float32_v3_1_y_i env = {n, y, y_s0, y_value, y_value_rf, y_rf};
             const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 32767) / 32768) * 3 + 1);
             const int status =
-                ts_parallel(ts_argmax_float32_v3_2_y_i, &env, 0, m, grain, call->threads);
+                ts_parallel(ts_argmax_float32_v3_1_y_i, &env, 0, m, grain, call->threads);
             if (status != TS_OK) {
                 ts_workspace_release(y_rf);
                 ts_workspace_release(y_value_rf);
@@ -1047,13 +378,13 @@ static int ts_argmax_float32_v3_2(const ts_call *call)
     return TS_OK;
 }
 
-static bool ts_argmax_float32_v3_2_when(const ts_call *call)
+static bool ts_argmax_float32_v3_1_when(const ts_call *call)
 {
     const int64_t n = call->dims[1];
     return (n >= 65536);
 }
 
-struct ts_argmax_float32_v3_3_y_i {
+struct ts_argmax_float32_v3_2_y_i {
     int64_t n;
     const float *x;
     int64_t x_s0;
@@ -1062,9 +393,9 @@ struct ts_argmax_float32_v3_3_y_i {
     float *y_value;
 };
 
-static int ts_argmax_float32_v3_3_y_i(const void *env, int64_t lower, int64_t upper)
+static int ts_argmax_float32_v3_2_y_i(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_argmax_float32_v3_3_y_i *const self = env;
+    const struct ts_argmax_float32_v3_2_y_i *const self = env;
     const int64_t n = self->n;
     const float *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
@@ -1072,271 +403,82 @@ static int ts_argmax_float32_v3_3_y_i(const void *env, int64_t lower, int64_t up
     const int64_t y_s0 = self->y_s0;
     float *const restrict y_value = self->y_value;
     for (int64_t y_i = lower; y_i < upper; ++y_i) {
-        {
-            ts_f32 y_value_rf[4] = {{0}};
-            ts_i64 y_rf[8] = {{0}};
-            y_value_rf[0] = ts_set_f32((-__builtin_inff()));
-            y_rf[0] = ts_set_i64((int64_t)INT64_MAX);
-            y_rf[1] = ts_set_i64((int64_t)INT64_MAX);
-            y_value_rf[1] = ts_set_f32((-__builtin_inff()));
-            y_rf[2] = ts_set_i64((int64_t)INT64_MAX);
-            y_rf[3] = ts_set_i64((int64_t)INT64_MAX);
-            y_value_rf[2] = ts_set_f32((-__builtin_inff()));
-            y_rf[4] = ts_set_i64((int64_t)INT64_MAX);
-            y_rf[5] = ts_set_i64((int64_t)INT64_MAX);
-            y_value_rf[3] = ts_set_f32((-__builtin_inff()));
-            y_rf[6] = ts_set_i64((int64_t)INT64_MAX);
-            y_rf[7] = ts_set_i64((int64_t)INT64_MAX);
-            for (int64_t y_j_0 = 0, y_j_0_end = n / 32; y_j_0 < y_j_0_end; ++y_j_0) {
-                {
-                    const ts_f32 value0 = ts_load_f32(&x[x_s0 * y_i + y_j_0 * 32]);
-                    const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 32), ts_iota_i64());
-                    const ts_i64 at1 = ts_add_i64(ts_set_i64(ts_add_i64_s(y_j_0 * 32, 4)),
-                        ts_iota_i64());
-                    const ts_f32 best0 = y_value_rf[0];
-                    const ts_i64 best_at0 = y_rf[0];
-                    const ts_i64 best_at1 = y_rf[1];
-                    const ts_m32 wins0 =
-                        ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                        ts_eq_f32(best0, best0)),
-                        ts_narrow_m32_m64(ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)),
-                        ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                    y_value_rf[0] = ts_select_f32(wins0, value0, best0);
-                    y_rf[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                    y_rf[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
-                }
-                {
-                    const ts_f32 value0 = ts_load_f32(&x[x_s0 * y_i + y_j_0 * 32 + 8]);
-                    const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 32 + 8), ts_iota_i64());
-                    const ts_i64 at1 = ts_add_i64(ts_set_i64(ts_add_i64_s(y_j_0 * 32 + 8, 4)),
-                        ts_iota_i64());
-                    const ts_f32 best0 = y_value_rf[1];
-                    const ts_i64 best_at0 = y_rf[2];
-                    const ts_i64 best_at1 = y_rf[3];
-                    const ts_m32 wins0 =
-                        ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                        ts_eq_f32(best0, best0)),
-                        ts_narrow_m32_m64(ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)),
-                        ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                    y_value_rf[1] = ts_select_f32(wins0, value0, best0);
-                    y_rf[2] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                    y_rf[3] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
-                }
-                {
-                    const ts_f32 value0 = ts_load_f32(&x[x_s0 * y_i + y_j_0 * 32 + 16]);
-                    const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 32 + 16), ts_iota_i64());
-                    const ts_i64 at1 = ts_add_i64(ts_set_i64(ts_add_i64_s(y_j_0 * 32 + 16, 4)),
-                        ts_iota_i64());
-                    const ts_f32 best0 = y_value_rf[2];
-                    const ts_i64 best_at0 = y_rf[4];
-                    const ts_i64 best_at1 = y_rf[5];
-                    const ts_m32 wins0 =
-                        ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                        ts_eq_f32(best0, best0)),
-                        ts_narrow_m32_m64(ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)),
-                        ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                    y_value_rf[2] = ts_select_f32(wins0, value0, best0);
-                    y_rf[4] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                    y_rf[5] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
-                }
-                {
-                    const ts_f32 value0 = ts_load_f32(&x[x_s0 * y_i + y_j_0 * 32 + 24]);
-                    const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 32 + 24), ts_iota_i64());
-                    const ts_i64 at1 = ts_add_i64(ts_set_i64(ts_add_i64_s(y_j_0 * 32 + 24, 4)),
-                        ts_iota_i64());
-                    const ts_f32 best0 = y_value_rf[3];
-                    const ts_i64 best_at0 = y_rf[6];
-                    const ts_i64 best_at1 = y_rf[7];
-                    const ts_m32 wins0 =
-                        ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                        ts_eq_f32(best0, best0)),
-                        ts_narrow_m32_m64(ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)),
-                        ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                    y_value_rf[3] = ts_select_f32(wins0, value0, best0);
-                    y_rf[6] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                    y_rf[7] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
-                }
-            }
-            for (int64_t y_j_0 = n / 32, y_j_0_end = (n + 31) / 32; y_j_0 < y_j_0_end; ++y_j_0) {
-                {
-                    const int64_t active = ts_min_i64_s(n - (y_j_0 * 32), 8);
-                    if (active > 0) {
-                        {
-                            const ts_f32 value0 =
-                                ts_load_first_f32(&x[x_s0 * y_i + y_j_0 * 32], active);
-                            const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 32), ts_iota_i64());
-                            const ts_i64 at1 = ts_add_i64(ts_set_i64(ts_add_i64_s(y_j_0 * 32, 4)),
-                                ts_iota_i64());
-                            const ts_f32 best0 = y_value_rf[0];
-                            const ts_i64 best_at0 = y_rf[0];
-                            const ts_i64 best_at1 = y_rf[1];
-                            const ts_m32 wins0 =
-                                ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                                ts_eq_f32(best0, best0)),
-                                ts_narrow_m32_m64(ts_eq_i64(best_at0,
-                                ts_set_i64((int64_t)INT64_MAX)),
-                                ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                            y_value_rf[0] = ts_select_f32(ts_first_m32(active),
-                                ts_select_f32(wins0, value0, best0), y_value_rf[0]);
-                            y_rf[0] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active,
-                                0), 4)), ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0),
-                                y_rf[0]);
-                            y_rf[1] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4)), ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1), y_rf[1]);
-                        }
-                    }
-                }
-                {
-                    const int64_t active = ts_min_i64_s(ts_max_i64_s(n - (y_j_0 * 32) - 8, 0), 8);
-                    if (active > 0) {
-                        {
-                            const ts_f32 value0 =
-                                ts_load_first_f32(&x[x_s0 * y_i + y_j_0 * 32 + 8], active);
-                            const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 32 + 8),
-                                ts_iota_i64());
-                            const ts_i64 at1 = ts_add_i64(ts_set_i64(ts_add_i64_s(y_j_0 * 32 + 8,
-                                4)), ts_iota_i64());
-                            const ts_f32 best0 = y_value_rf[1];
-                            const ts_i64 best_at0 = y_rf[2];
-                            const ts_i64 best_at1 = y_rf[3];
-                            const ts_m32 wins0 =
-                                ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                                ts_eq_f32(best0, best0)),
-                                ts_narrow_m32_m64(ts_eq_i64(best_at0,
-                                ts_set_i64((int64_t)INT64_MAX)),
-                                ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                            y_value_rf[1] = ts_select_f32(ts_first_m32(active),
-                                ts_select_f32(wins0, value0, best0), y_value_rf[1]);
-                            y_rf[2] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active,
-                                0), 4)), ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0),
-                                y_rf[2]);
-                            y_rf[3] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4)), ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1), y_rf[3]);
-                        }
-                    }
-                }
-                {
-                    const int64_t active = ts_min_i64_s(ts_max_i64_s(n - (y_j_0 * 32) - 16, 0), 8);
-                    if (active > 0) {
-                        {
-                            const ts_f32 value0 =
-                                ts_load_first_f32(&x[x_s0 * y_i + y_j_0 * 32 + 16], active);
-                            const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 32 + 16),
-                                ts_iota_i64());
-                            const ts_i64 at1 = ts_add_i64(ts_set_i64(ts_add_i64_s(y_j_0 * 32 + 16,
-                                4)), ts_iota_i64());
-                            const ts_f32 best0 = y_value_rf[2];
-                            const ts_i64 best_at0 = y_rf[4];
-                            const ts_i64 best_at1 = y_rf[5];
-                            const ts_m32 wins0 =
-                                ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                                ts_eq_f32(best0, best0)),
-                                ts_narrow_m32_m64(ts_eq_i64(best_at0,
-                                ts_set_i64((int64_t)INT64_MAX)),
-                                ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                            y_value_rf[2] = ts_select_f32(ts_first_m32(active),
-                                ts_select_f32(wins0, value0, best0), y_value_rf[2]);
-                            y_rf[4] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active,
-                                0), 4)), ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0),
-                                y_rf[4]);
-                            y_rf[5] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4)), ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1), y_rf[5]);
-                        }
-                    }
-                }
-                {
-                    const int64_t active = ts_max_i64_s(n - (y_j_0 * 32) - 24, 0);
-                    if (active > 0) {
-                        {
-                            const ts_f32 value0 =
-                                ts_load_first_f32(&x[x_s0 * y_i + y_j_0 * 32 + 24], active);
-                            const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 32 + 24),
-                                ts_iota_i64());
-                            const ts_i64 at1 = ts_add_i64(ts_set_i64(ts_add_i64_s(y_j_0 * 32 + 24,
-                                4)), ts_iota_i64());
-                            const ts_f32 best0 = y_value_rf[3];
-                            const ts_i64 best_at0 = y_rf[6];
-                            const ts_i64 best_at1 = y_rf[7];
-                            const ts_m32 wins0 =
-                                ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                                ts_eq_f32(best0, best0)),
-                                ts_narrow_m32_m64(ts_eq_i64(best_at0,
-                                ts_set_i64((int64_t)INT64_MAX)),
-                                ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                            y_value_rf[3] = ts_select_f32(ts_first_m32(active),
-                                ts_select_f32(wins0, value0, best0), y_value_rf[3]);
-                            y_rf[6] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active,
-                                0), 4)), ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0),
-                                y_rf[6]);
-                            y_rf[7] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4)), ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1), y_rf[7]);
+        y_value[y_i] = (-__builtin_inff());
+        y[y_s0 * y_i] = (int64_t)INT64_MAX;
+        for (int64_t y_j_0 = 0, y_j_0_end = n / 32; y_j_0 < y_j_0_end; ++y_j_0) {
+            {
+                const ts_f32 held0 = ts_load_f32(&x[x_s0 * y_i + y_j_0 * 32]);
+                const ts_f32 held1 = ts_load_f32(&x[x_s0 * y_i + y_j_0 * 32] + 8);
+                const ts_f32 held2 = ts_load_f32(&x[x_s0 * y_i + y_j_0 * 32] + 16);
+                const ts_f32 held3 = ts_load_f32(&x[x_s0 * y_i + y_j_0 * 32] + 24);
+                if ((!ts_all_m32(ts_mand_m32(ts_mand_m32(ts_mand_m32(ts_le_f32(held0,
+                    ts_set_f32(y_value[y_i])), ts_le_f32(held1, ts_set_f32(y_value[y_i]))),
+                    ts_le_f32(held2, ts_set_f32(y_value[y_i]))),
+                    ts_le_f32(held3, ts_set_f32(y_value[y_i])))) && y_value[y_i] == y_value[y_i])
+                    || y[y_s0 * y_i] == (int64_t)INT64_MAX) {
+                    const float top = ts_reduce_max_f32(ts_max_f32(ts_max_f32(ts_max_f32(held0,
+                        held1), held2), held3));
+                    const int64_t first = (y_j_0 * 32)
+                        + 1 * (int64_t)__builtin_ctzll(ts_ballot_m32(ts_mor_m32(ts_eq_f32(held0,
+                        ts_set_f32(top)), ts_isnan_f32(held0))) | ts_ballot_m32(ts_mor_m32(ts_eq_f32(held1, ts_set_f32(top)), ts_isnan_f32(held1))) << 8 | ts_ballot_m32(ts_mor_m32(ts_eq_f32(held2, ts_set_f32(top)), ts_isnan_f32(held2))) << 16 | ts_ballot_m32(ts_mor_m32(ts_eq_f32(held3, ts_set_f32(top)), ts_isnan_f32(held3))) << 24);
+                    {
+                        const float value = top, best = y_value[y_i];
+                        const int64_t at = first, best_at = y[y_s0 * y_i];
+                        if ((!(value <= best) && best == best)
+                            || ((value == best || (value != value && best != best))
+                            && at < best_at)) {
+                            y_value[y_i] = value;
+                            y[y_s0 * y_i] = at;
                         }
                     }
                 }
             }
-            y_value[y_i] = (-__builtin_inff());
-            y[y_s0 * y_i] = (int64_t)INT64_MAX;
+        }
+        for (int64_t y_j_0 = n / 32, y_j_0_end = (n + 31) / 32; y_j_0 < y_j_0_end; ++y_j_0) {
             {
-                const ts_f32 held0 = y_value_rf[0];
-                const ts_i64 ats0 = y_rf[0];
-                const ts_i64 ats1 = y_rf[1];
-                const float top = ts_reduce_max_f32(held0);
-                const int64_t first =
-                    ts_reduce_min_i64(ts_min_i64(ts_select_i64(ts_lo_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats0, ts_set_i64((int64_t)INT64_MAX)), ts_select_i64(ts_hi_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats1, ts_set_i64((int64_t)INT64_MAX))));
-                {
-                    const float value = top, best = y_value[y_i];
-                    const int64_t at = first, best_at = y[y_s0 * y_i];
-                    if ((!(value <= best) && best == best)
-                        || ((value == best || (value != value && best != best)) && at < best_at)) {
-                        y_value[y_i] = value;
-                        y[y_s0 * y_i] = at;
-                    }
-                }
-            }
-            {
-                const ts_f32 held0 = y_value_rf[1];
-                const ts_i64 ats0 = y_rf[2];
-                const ts_i64 ats1 = y_rf[3];
-                const float top = ts_reduce_max_f32(held0);
-                const int64_t first =
-                    ts_reduce_min_i64(ts_min_i64(ts_select_i64(ts_lo_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats0, ts_set_i64((int64_t)INT64_MAX)), ts_select_i64(ts_hi_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats1, ts_set_i64((int64_t)INT64_MAX))));
-                {
-                    const float value = top, best = y_value[y_i];
-                    const int64_t at = first, best_at = y[y_s0 * y_i];
-                    if ((!(value <= best) && best == best)
-                        || ((value == best || (value != value && best != best)) && at < best_at)) {
-                        y_value[y_i] = value;
-                        y[y_s0 * y_i] = at;
-                    }
-                }
-            }
-            {
-                const ts_f32 held0 = y_value_rf[2];
-                const ts_i64 ats0 = y_rf[4];
-                const ts_i64 ats1 = y_rf[5];
-                const float top = ts_reduce_max_f32(held0);
-                const int64_t first =
-                    ts_reduce_min_i64(ts_min_i64(ts_select_i64(ts_lo_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats0, ts_set_i64((int64_t)INT64_MAX)), ts_select_i64(ts_hi_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats1, ts_set_i64((int64_t)INT64_MAX))));
-                {
-                    const float value = top, best = y_value[y_i];
-                    const int64_t at = first, best_at = y[y_s0 * y_i];
-                    if ((!(value <= best) && best == best)
-                        || ((value == best || (value != value && best != best)) && at < best_at)) {
-                        y_value[y_i] = value;
-                        y[y_s0 * y_i] = at;
-                    }
-                }
-            }
-            {
-                const ts_f32 held0 = y_value_rf[3];
-                const ts_i64 ats0 = y_rf[6];
-                const ts_i64 ats1 = y_rf[7];
-                const float top = ts_reduce_max_f32(held0);
-                const int64_t first =
-                    ts_reduce_min_i64(ts_min_i64(ts_select_i64(ts_lo_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats0, ts_set_i64((int64_t)INT64_MAX)), ts_select_i64(ts_hi_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats1, ts_set_i64((int64_t)INT64_MAX))));
-                {
-                    const float value = top, best = y_value[y_i];
-                    const int64_t at = first, best_at = y[y_s0 * y_i];
-                    if ((!(value <= best) && best == best)
-                        || ((value == best || (value != value && best != best)) && at < best_at)) {
-                        y_value[y_i] = value;
-                        y[y_s0 * y_i] = at;
+                const int64_t active = n - (y_j_0 * 32);
+                if (active > 0) {
+                    {
+                        const ts_f32 held0 =
+                            ts_select_f32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(active, 0), 8)),
+                            ts_load_first_f32(&x[x_s0 * y_i + y_j_0 * 32],
+                            ts_min_i64_s(ts_max_i64_s(active, 0), 8)),
+                            ts_set_f32((-__builtin_inff())));
+                        const ts_f32 held1 =
+                            ts_select_f32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(active - 8, 0),
+                            8)), ts_load_first_f32(&x[x_s0 * y_i + y_j_0 * 32] + 8,
+                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 8)),
+                            ts_set_f32((-__builtin_inff())));
+                        const ts_f32 held2 =
+                            ts_select_f32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(active - 16, 0),
+                            8)), ts_load_first_f32(&x[x_s0 * y_i + y_j_0 * 32] + 16,
+                            ts_min_i64_s(ts_max_i64_s(active - 16, 0), 8)),
+                            ts_set_f32((-__builtin_inff())));
+                        const ts_f32 held3 =
+                            ts_select_f32(ts_first_m32(ts_min_i64_s(ts_max_i64_s(active - 24, 0),
+                            8)), ts_load_first_f32(&x[x_s0 * y_i + y_j_0 * 32] + 24,
+                            ts_min_i64_s(ts_max_i64_s(active - 24, 0), 8)),
+                            ts_set_f32((-__builtin_inff())));
+                        if ((!ts_all_m32(ts_mand_m32(ts_mand_m32(ts_mand_m32(ts_le_f32(held0,
+                            ts_set_f32(y_value[y_i])), ts_le_f32(held1, ts_set_f32(y_value[y_i]))),
+                            ts_le_f32(held2, ts_set_f32(y_value[y_i]))),
+                            ts_le_f32(held3, ts_set_f32(y_value[y_i]))))
+                            && y_value[y_i] == y_value[y_i])
+                            || y[y_s0 * y_i] == (int64_t)INT64_MAX) {
+                            const float top = ts_reduce_max_f32(ts_max_f32(ts_max_f32(ts_max_f32(held0, held1), held2), held3));
+                            const int64_t first = (y_j_0 * 32)
+                                + 1 * (int64_t)__builtin_ctzll(ts_ballot_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))) | ts_ballot_m32(ts_mor_m32(ts_eq_f32(held1, ts_set_f32(top)), ts_isnan_f32(held1))) << 8 | ts_ballot_m32(ts_mor_m32(ts_eq_f32(held2, ts_set_f32(top)), ts_isnan_f32(held2))) << 16 | ts_ballot_m32(ts_mor_m32(ts_eq_f32(held3, ts_set_f32(top)), ts_isnan_f32(held3))) << 24);
+                            {
+                                const float value = top, best = y_value[y_i];
+                                const int64_t at = first, best_at = y[y_s0 * y_i];
+                                if ((!(value <= best) && best == best)
+                                    || ((value == best || (value != value && best != best))
+                                    && at < best_at)) {
+                                    y_value[y_i] = value;
+                                    y[y_s0 * y_i] = at;
+                                }
+                            }
+                        }
                     }
                 }
             }
@@ -1345,7 +487,7 @@ static int ts_argmax_float32_v3_3_y_i(const void *env, int64_t lower, int64_t up
     return TS_OK;
 }
 
-static int ts_argmax_float32_v3_3(const ts_call *call)
+static int ts_argmax_float32_v3_2(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -1360,10 +502,10 @@ static int ts_argmax_float32_v3_3(const ts_call *call)
             return TS_NO_MEMORY;
         }
         {
-            const struct ts_argmax_float32_v3_3_y_i env = {n, x, x_s0, y, y_s0, y_value};
-            const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 30 + 17);
+            const struct ts_argmax_float32_v3_2_y_i env = {n, x, x_s0, y, y_s0, y_value};
+            const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 31) / 32) * 6 + 1);
             const int status =
-                ts_parallel(ts_argmax_float32_v3_3_y_i, &env, 0, m, grain, call->threads);
+                ts_parallel(ts_argmax_float32_v3_2_y_i, &env, 0, m, grain, call->threads);
             if (status != TS_OK) {
                 ts_workspace_release(y_value);
                 return status;
@@ -1374,13 +516,13 @@ static int ts_argmax_float32_v3_3(const ts_call *call)
     return TS_OK;
 }
 
-static bool ts_argmax_float32_v3_3_when(const ts_call *call)
+static bool ts_argmax_float32_v3_2_when(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     return (m >= 0);
 }
 
-struct ts_argmax_float32_v3_4_y_columns_i0 {
+struct ts_argmax_float32_v3_3_y_columns_i0 {
     int64_t m;
     int64_t n;
     const float *x;
@@ -1390,9 +532,9 @@ struct ts_argmax_float32_v3_4_y_columns_i0 {
     float *y_value;
 };
 
-static int ts_argmax_float32_v3_4_y_columns_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_argmax_float32_v3_3_y_columns_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_argmax_float32_v3_4_y_columns_i0 *const self = env;
+    const struct ts_argmax_float32_v3_3_y_columns_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const float *const restrict x = self->x;
@@ -1605,7 +747,7 @@ static int ts_argmax_float32_v3_4_y_columns_i0(const void *env, int64_t lower, i
     return TS_OK;
 }
 
-static int ts_argmax_float32_v3_4(const ts_call *call)
+static int ts_argmax_float32_v3_3(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -1621,7 +763,7 @@ static int ts_argmax_float32_v3_4(const ts_call *call)
             return TS_NO_MEMORY;
         }
         {
-            const struct ts_argmax_float32_v3_4_y_columns_i0 env =
+            const struct ts_argmax_float32_v3_3_y_columns_i0 env =
                 {m, n, x, x_s1, y, ahead, y_value};
             const int64_t grain = 1
                 + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 7) / 8)) * 15
@@ -1629,7 +771,7 @@ static int ts_argmax_float32_v3_4(const ts_call *call)
                 + 9) + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * (1
                 + (ts_min_i64_s(8, n)) * 10 + 9)));
             const int status =
-                ts_parallel(ts_argmax_float32_v3_4_y_columns_i0, &env, 0, (m + 2047) / 2048, grain,
+                ts_parallel(ts_argmax_float32_v3_3_y_columns_i0, &env, 0, (m + 2047) / 2048, grain,
                     call->threads);
             if (status != TS_OK) {
                 ts_workspace_release(y_value);
@@ -1641,13 +783,12 @@ static int ts_argmax_float32_v3_4(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_argmax_float32_v3[5];
-const ts_variant ts_argmax_float32_v3[5] = {
+extern const ts_variant ts_argmax_float32_v3[4];
+const ts_variant ts_argmax_float32_v3[4] = {
     {ts_argmax_float32_v3_0, ts_argmax_float32_v3_0_when, UINT64_C(4), "0"},
-    {ts_argmax_float32_v3_1, ts_argmax_float32_v3_1_when, UINT64_C(6), "1"},
+    {ts_argmax_float32_v3_1, ts_argmax_float32_v3_1_when, UINT64_C(2), "1"},
     {ts_argmax_float32_v3_2, ts_argmax_float32_v3_2_when, UINT64_C(2), "2"},
-    {ts_argmax_float32_v3_3, ts_argmax_float32_v3_3_when, UINT64_C(2), "3"},
-    {ts_argmax_float32_v3_4, NULL, UINT64_C(5), "4"},
+    {ts_argmax_float32_v3_3, NULL, UINT64_C(5), "3"},
 };
 
 struct ts_argmax_int64_v3_0_y_pieces_rows {
@@ -1672,254 +813,110 @@ static int ts_argmax_int64_v3_0_y_pieces_rows(const void *env, int64_t lower, in
         if (y_pieces_rows < (m) * ((n + 32767) / 32768)) {
             const int64_t y_pieces_row = (y_pieces_rows) / (((n + 32767) / 32768));
             const int64_t y_j0 = (y_pieces_rows) % ((n + 32767) / 32768);
-            {
-                ts_i64 y_value_rf_rf[4] = {{0}};
-                ts_i64 y_rf_rf[4] = {{0}};
-                y_value_rf_rf[0] = ts_set_i64((int64_t)INT64_MIN);
-                y_rf_rf[0] = ts_set_i64((int64_t)INT64_MAX);
-                y_value_rf_rf[1] = ts_set_i64((int64_t)INT64_MIN);
-                y_rf_rf[1] = ts_set_i64((int64_t)INT64_MAX);
-                y_value_rf_rf[2] = ts_set_i64((int64_t)INT64_MIN);
-                y_rf_rf[2] = ts_set_i64((int64_t)INT64_MAX);
-                y_value_rf_rf[3] = ts_set_i64((int64_t)INT64_MIN);
-                y_rf_rf[3] = ts_set_i64((int64_t)INT64_MAX);
-                for (int64_t y_j1_0 = 0,
-                    y_j1_0_end = ts_min_i64_s(2048,
-                    n / 16 - (y_j0 * 2048)); y_j1_0 < y_j1_0_end; ++y_j1_0) {
-                    {
-                        const ts_i64 value0 =
-                            ts_load_i64(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 16]);
-                        const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768 + y_j1_0 * 16),
-                            ts_iota_i64());
-                        const ts_i64 best0 = y_value_rf_rf[0];
-                        const ts_i64 best_at0 = y_rf_rf[0];
-                        const ts_m64 wins0 =
-                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
-                            ts_eq_i64(best0, best0)),
-                            ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                        y_value_rf_rf[0] = ts_select_i64(wins0, value0, best0);
-                        y_rf_rf[0] = ts_select_i64(wins0, at0, best_at0);
-                    }
-                    {
-                        const ts_i64 value0 =
-                            ts_load_i64(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 16 + 4]);
-                        const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768 + y_j1_0 * 16 + 4),
-                            ts_iota_i64());
-                        const ts_i64 best0 = y_value_rf_rf[1];
-                        const ts_i64 best_at0 = y_rf_rf[1];
-                        const ts_m64 wins0 =
-                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
-                            ts_eq_i64(best0, best0)),
-                            ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                        y_value_rf_rf[1] = ts_select_i64(wins0, value0, best0);
-                        y_rf_rf[1] = ts_select_i64(wins0, at0, best_at0);
-                    }
-                    {
-                        const ts_i64 value0 =
-                            ts_load_i64(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 16 + 8]);
-                        const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768 + y_j1_0 * 16 + 8),
-                            ts_iota_i64());
-                        const ts_i64 best0 = y_value_rf_rf[2];
-                        const ts_i64 best_at0 = y_rf_rf[2];
-                        const ts_m64 wins0 =
-                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
-                            ts_eq_i64(best0, best0)),
-                            ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                        y_value_rf_rf[2] = ts_select_i64(wins0, value0, best0);
-                        y_rf_rf[2] = ts_select_i64(wins0, at0, best_at0);
-                    }
-                    {
-                        const ts_i64 value0 =
-                            ts_load_i64(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 16 + 12]);
-                        const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768 + y_j1_0 * 16 + 12),
-                            ts_iota_i64());
-                        const ts_i64 best0 = y_value_rf_rf[3];
-                        const ts_i64 best_at0 = y_rf_rf[3];
-                        const ts_m64 wins0 =
-                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
-                            ts_eq_i64(best0, best0)),
-                            ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                        y_value_rf_rf[3] = ts_select_i64(wins0, value0, best0);
-                        y_rf_rf[3] = ts_select_i64(wins0, at0, best_at0);
-                    }
-                }
-                for (int64_t y_j1_0 = ts_min_i64_s(2048, n / 16 - (y_j0 * 2048)),
-                    y_j1_0_end = ts_min_i64_s(2048,
-                    (n + 15) / 16 - (y_j0 * 2048)); y_j1_0 < y_j1_0_end; ++y_j1_0) {
-                    {
-                        const int64_t active = ts_min_i64_s(n - (y_j0 * 32768) - (y_j1_0 * 16), 4);
-                        if (active > 0) {
-                            {
-                                const ts_i64 value0 =
-                                    ts_load_first_i64(&x[x_s0 * y_pieces_row + y_j0 * 32768
-                                    + y_j1_0 * 16], active);
-                                const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768
-                                    + y_j1_0 * 16), ts_iota_i64());
-                                const ts_i64 best0 = y_value_rf_rf[0];
-                                const ts_i64 best_at0 = y_rf_rf[0];
-                                const ts_m64 wins0 =
-                                    ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
-                                    ts_eq_i64(best0, best0)),
-                                    ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                                y_value_rf_rf[0] = ts_select_i64(ts_first_m64(active),
-                                    ts_select_i64(wins0, value0, best0), y_value_rf_rf[0]);
-                                y_rf_rf[0] = ts_select_i64(ts_first_m64(active),
-                                    ts_select_i64(wins0, at0, best_at0), y_rf_rf[0]);
-                            }
-                        }
-                    }
-                    {
-                        const int64_t active =
-                            ts_min_i64_s(ts_max_i64_s(n - (y_j0 * 32768) - (y_j1_0 * 16) - 4, 0),
-                            4);
-                        if (active > 0) {
-                            {
-                                const ts_i64 value0 =
-                                    ts_load_first_i64(&x[x_s0 * y_pieces_row + y_j0 * 32768
-                                    + y_j1_0 * 16 + 4], active);
-                                const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768
-                                    + y_j1_0 * 16 + 4), ts_iota_i64());
-                                const ts_i64 best0 = y_value_rf_rf[1];
-                                const ts_i64 best_at0 = y_rf_rf[1];
-                                const ts_m64 wins0 =
-                                    ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
-                                    ts_eq_i64(best0, best0)),
-                                    ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                                y_value_rf_rf[1] = ts_select_i64(ts_first_m64(active),
-                                    ts_select_i64(wins0, value0, best0), y_value_rf_rf[1]);
-                                y_rf_rf[1] = ts_select_i64(ts_first_m64(active),
-                                    ts_select_i64(wins0, at0, best_at0), y_rf_rf[1]);
-                            }
-                        }
-                    }
-                    {
-                        const int64_t active =
-                            ts_min_i64_s(ts_max_i64_s(n - (y_j0 * 32768) - (y_j1_0 * 16) - 8, 0),
-                            4);
-                        if (active > 0) {
-                            {
-                                const ts_i64 value0 =
-                                    ts_load_first_i64(&x[x_s0 * y_pieces_row + y_j0 * 32768
-                                    + y_j1_0 * 16 + 8], active);
-                                const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768
-                                    + y_j1_0 * 16 + 8), ts_iota_i64());
-                                const ts_i64 best0 = y_value_rf_rf[2];
-                                const ts_i64 best_at0 = y_rf_rf[2];
-                                const ts_m64 wins0 =
-                                    ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
-                                    ts_eq_i64(best0, best0)),
-                                    ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                                y_value_rf_rf[2] = ts_select_i64(ts_first_m64(active),
-                                    ts_select_i64(wins0, value0, best0), y_value_rf_rf[2]);
-                                y_rf_rf[2] = ts_select_i64(ts_first_m64(active),
-                                    ts_select_i64(wins0, at0, best_at0), y_rf_rf[2]);
-                            }
-                        }
-                    }
-                    {
-                        const int64_t active =
-                            ts_min_i64_s(ts_max_i64_s(n - (y_j0 * 32768) - (y_j1_0 * 16) - 12, 0),
-                            4);
-                        if (active > 0) {
-                            {
-                                const ts_i64 value0 =
-                                    ts_load_first_i64(&x[x_s0 * y_pieces_row + y_j0 * 32768
-                                    + y_j1_0 * 16 + 12], active);
-                                const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768
-                                    + y_j1_0 * 16 + 12), ts_iota_i64());
-                                const ts_i64 best0 = y_value_rf_rf[3];
-                                const ts_i64 best_at0 = y_rf_rf[3];
-                                const ts_m64 wins0 =
-                                    ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
-                                    ts_eq_i64(best0, best0)),
-                                    ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                                y_value_rf_rf[3] = ts_select_i64(ts_first_m64(active),
-                                    ts_select_i64(wins0, value0, best0), y_value_rf_rf[3]);
-                                y_rf_rf[3] = ts_select_i64(ts_first_m64(active),
-                                    ts_select_i64(wins0, at0, best_at0), y_rf_rf[3]);
+            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = (int64_t)INT64_MIN;
+            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = (int64_t)INT64_MAX;
+            for (int64_t y_j1_0 = 0,
+                y_j1_0_end = ts_min_i64_s(2048,
+                n / 16 - (y_j0 * 2048)); y_j1_0 < y_j1_0_end; ++y_j1_0) {
+                {
+                    const ts_i64 held0 =
+                        ts_load_i64(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 16]);
+                    const ts_i64 held1 =
+                        ts_load_i64(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 16] + 4);
+                    const ts_i64 held2 =
+                        ts_load_i64(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 16] + 8);
+                    const ts_i64 held3 =
+                        ts_load_i64(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 16] + 12);
+                    if ((!ts_all_m64(ts_mand_m64(ts_mand_m64(ts_mand_m64(ts_le_i64(held0,
+                        ts_set_i64(y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0])),
+                        ts_le_i64(held1, ts_set_i64(y_value_rf[((n
+                        + 32767) / 32768) * y_pieces_row + y_j0]))),
+                        ts_le_i64(held2, ts_set_i64(y_value_rf[((n
+                        + 32767) / 32768) * y_pieces_row + y_j0]))),
+                        ts_le_i64(held3, ts_set_i64(y_value_rf[((n
+                        + 32767) / 32768) * y_pieces_row + y_j0])))))
+                        || y_rf[((n + 32767) / 32768) * y_pieces_row
+                        + y_j0] == (int64_t)INT64_MAX) {
+                        const int64_t top = ts_reduce_max_i64(ts_max_i64(ts_max_i64(ts_max_i64(held0, held1), held2), held3));
+                        const int64_t first = (y_j0 * 32768 + y_j1_0 * 16)
+                            + 1 * (int64_t)__builtin_ctzll(ts_ballot_m64(ts_eq_i64(held0,
+                            ts_set_i64(top))) | ts_ballot_m64(ts_eq_i64(held1,
+                            ts_set_i64(top))) << 4 | ts_ballot_m64(ts_eq_i64(held2,
+                            ts_set_i64(top))) << 8 | ts_ballot_m64(ts_eq_i64(held3,
+                            ts_set_i64(top))) << 12);
+                        {
+                            const int64_t value = top, best =
+                                y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                            const int64_t at = first, best_at =
+                                y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                            if ((!(value <= best) && best == best)
+                                || ((value == best || (value != value && best != best))
+                                && at < best_at)) {
+                                y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = value;
+                                y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = at;
                             }
                         }
                     }
                 }
-                y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = (int64_t)INT64_MIN;
-                y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = (int64_t)INT64_MAX;
+            }
+            for (int64_t y_j1_0 = ts_min_i64_s(2048, n / 16 - (y_j0 * 2048)),
+                y_j1_0_end = ts_min_i64_s(2048,
+                (n + 15) / 16 - (y_j0 * 2048)); y_j1_0 < y_j1_0_end; ++y_j1_0) {
                 {
-                    const ts_i64 held0 = y_value_rf_rf[0];
-                    const ts_i64 ats0 = y_rf_rf[0];
-                    const int64_t top = ts_reduce_max_i64(held0);
-                    const int64_t first =
-                        ts_reduce_min_i64(ts_select_i64(ts_eq_i64(held0, ts_set_i64(top)), ats0,
-                        ts_set_i64((int64_t)INT64_MAX)));
-                    {
-                        const int64_t value = top, best =
-                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
-                        const int64_t at = first, best_at =
-                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
-                        if ((!(value <= best) && best == best)
-                            || ((value == best || (value != value && best != best))
-                            && at < best_at)) {
-                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = value;
-                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = at;
-                        }
-                    }
-                }
-                {
-                    const ts_i64 held0 = y_value_rf_rf[1];
-                    const ts_i64 ats0 = y_rf_rf[1];
-                    const int64_t top = ts_reduce_max_i64(held0);
-                    const int64_t first =
-                        ts_reduce_min_i64(ts_select_i64(ts_eq_i64(held0, ts_set_i64(top)), ats0,
-                        ts_set_i64((int64_t)INT64_MAX)));
-                    {
-                        const int64_t value = top, best =
-                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
-                        const int64_t at = first, best_at =
-                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
-                        if ((!(value <= best) && best == best)
-                            || ((value == best || (value != value && best != best))
-                            && at < best_at)) {
-                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = value;
-                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = at;
-                        }
-                    }
-                }
-                {
-                    const ts_i64 held0 = y_value_rf_rf[2];
-                    const ts_i64 ats0 = y_rf_rf[2];
-                    const int64_t top = ts_reduce_max_i64(held0);
-                    const int64_t first =
-                        ts_reduce_min_i64(ts_select_i64(ts_eq_i64(held0, ts_set_i64(top)), ats0,
-                        ts_set_i64((int64_t)INT64_MAX)));
-                    {
-                        const int64_t value = top, best =
-                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
-                        const int64_t at = first, best_at =
-                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
-                        if ((!(value <= best) && best == best)
-                            || ((value == best || (value != value && best != best))
-                            && at < best_at)) {
-                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = value;
-                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = at;
-                        }
-                    }
-                }
-                {
-                    const ts_i64 held0 = y_value_rf_rf[3];
-                    const ts_i64 ats0 = y_rf_rf[3];
-                    const int64_t top = ts_reduce_max_i64(held0);
-                    const int64_t first =
-                        ts_reduce_min_i64(ts_select_i64(ts_eq_i64(held0, ts_set_i64(top)), ats0,
-                        ts_set_i64((int64_t)INT64_MAX)));
-                    {
-                        const int64_t value = top, best =
-                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
-                        const int64_t at = first, best_at =
-                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
-                        if ((!(value <= best) && best == best)
-                            || ((value == best || (value != value && best != best))
-                            && at < best_at)) {
-                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = value;
-                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = at;
+                    const int64_t active = ts_min_i64_s(n - (y_j0 * 32768) - (y_j1_0 * 16), 16);
+                    if (active > 0) {
+                        {
+                            const ts_i64 held0 =
+                                ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active, 0),
+                                4)), ts_load_first_i64(&x[x_s0 * y_pieces_row + y_j0 * 32768
+                                + y_j1_0 * 16], ts_min_i64_s(ts_max_i64_s(active, 0), 4)),
+                                ts_set_i64((int64_t)INT64_MIN));
+                            const ts_i64 held1 =
+                                ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active - 4, 0),
+                                4)), ts_load_first_i64(&x[x_s0 * y_pieces_row + y_j0 * 32768
+                                + y_j1_0 * 16] + 4, ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4)),
+                                ts_set_i64((int64_t)INT64_MIN));
+                            const ts_i64 held2 =
+                                ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active - 8, 0),
+                                4)), ts_load_first_i64(&x[x_s0 * y_pieces_row + y_j0 * 32768
+                                + y_j1_0 * 16] + 8, ts_min_i64_s(ts_max_i64_s(active - 8, 0), 4)),
+                                ts_set_i64((int64_t)INT64_MIN));
+                            const ts_i64 held3 =
+                                ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active - 12,
+                                0), 4)), ts_load_first_i64(&x[x_s0 * y_pieces_row + y_j0 * 32768
+                                + y_j1_0 * 16] + 12, ts_min_i64_s(ts_max_i64_s(active - 12, 0), 4)),
+                                ts_set_i64((int64_t)INT64_MIN));
+                            if ((!ts_all_m64(ts_mand_m64(ts_mand_m64(ts_mand_m64(ts_le_i64(held0,
+                                ts_set_i64(y_value_rf[((n + 32767) / 32768) * y_pieces_row
+                                + y_j0])), ts_le_i64(held1,
+                                ts_set_i64(y_value_rf[((n + 32767) / 32768) * y_pieces_row
+                                + y_j0]))), ts_le_i64(held2,
+                                ts_set_i64(y_value_rf[((n + 32767) / 32768) * y_pieces_row
+                                + y_j0]))), ts_le_i64(held3,
+                                ts_set_i64(y_value_rf[((n + 32767) / 32768) * y_pieces_row
+                                + y_j0]))))) || y_rf[((n + 32767) / 32768) * y_pieces_row
+                                + y_j0] == (int64_t)INT64_MAX) {
+                                const int64_t top = ts_reduce_max_i64(ts_max_i64(ts_max_i64(ts_max_i64(held0, held1), held2), held3));
+                                const int64_t first = (y_j0 * 32768 + y_j1_0 * 16)
+                                    + 1 * (int64_t)__builtin_ctzll(ts_ballot_m64(ts_eq_i64(held0,
+                                    ts_set_i64(top))) | ts_ballot_m64(ts_eq_i64(held1,
+                                    ts_set_i64(top))) << 4 | ts_ballot_m64(ts_eq_i64(held2,
+                                    ts_set_i64(top))) << 8 | ts_ballot_m64(ts_eq_i64(held3,
+                                    ts_set_i64(top))) << 12);
+                                {
+                                    const int64_t value = top, best =
+                                        y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                                    const int64_t at = first, best_at =
+                                        y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                                    if ((!(value <= best) && best == best)
+                                        || ((value == best || (value != value && best != best))
+                                        && at < best_at)) {
+                                        y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] =
+                                            value;
+                                        y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = at;
+                                    }
+                                }
+                            }
                         }
                     }
                 }
@@ -2052,219 +1049,88 @@ static int ts_argmax_int64_v3_1_y_i(const void *env, int64_t lower, int64_t uppe
     const int64_t y_s0 = self->y_s0;
     int64_t *const restrict y_value = self->y_value;
     for (int64_t y_i = lower; y_i < upper; ++y_i) {
-        {
-            ts_i64 y_value_rf[4] = {{0}};
-            ts_i64 y_rf[4] = {{0}};
-            y_value_rf[0] = ts_set_i64((int64_t)INT64_MIN);
-            y_rf[0] = ts_set_i64((int64_t)INT64_MAX);
-            y_value_rf[1] = ts_set_i64((int64_t)INT64_MIN);
-            y_rf[1] = ts_set_i64((int64_t)INT64_MAX);
-            y_value_rf[2] = ts_set_i64((int64_t)INT64_MIN);
-            y_rf[2] = ts_set_i64((int64_t)INT64_MAX);
-            y_value_rf[3] = ts_set_i64((int64_t)INT64_MIN);
-            y_rf[3] = ts_set_i64((int64_t)INT64_MAX);
-            for (int64_t y_j_0 = 0, y_j_0_end = n / 16; y_j_0 < y_j_0_end; ++y_j_0) {
-                {
-                    const ts_i64 value0 = ts_load_i64(&x[x_s0 * y_i + y_j_0 * 16]);
-                    const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16), ts_iota_i64());
-                    const ts_i64 best0 = y_value_rf[0];
-                    const ts_i64 best_at0 = y_rf[0];
-                    const ts_m64 wins0 =
-                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
-                        ts_eq_i64(best0, best0)),
-                        ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                    y_value_rf[0] = ts_select_i64(wins0, value0, best0);
-                    y_rf[0] = ts_select_i64(wins0, at0, best_at0);
-                }
-                {
-                    const ts_i64 value0 = ts_load_i64(&x[x_s0 * y_i + y_j_0 * 16 + 4]);
-                    const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16 + 4), ts_iota_i64());
-                    const ts_i64 best0 = y_value_rf[1];
-                    const ts_i64 best_at0 = y_rf[1];
-                    const ts_m64 wins0 =
-                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
-                        ts_eq_i64(best0, best0)),
-                        ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                    y_value_rf[1] = ts_select_i64(wins0, value0, best0);
-                    y_rf[1] = ts_select_i64(wins0, at0, best_at0);
-                }
-                {
-                    const ts_i64 value0 = ts_load_i64(&x[x_s0 * y_i + y_j_0 * 16 + 8]);
-                    const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16 + 8), ts_iota_i64());
-                    const ts_i64 best0 = y_value_rf[2];
-                    const ts_i64 best_at0 = y_rf[2];
-                    const ts_m64 wins0 =
-                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
-                        ts_eq_i64(best0, best0)),
-                        ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                    y_value_rf[2] = ts_select_i64(wins0, value0, best0);
-                    y_rf[2] = ts_select_i64(wins0, at0, best_at0);
-                }
-                {
-                    const ts_i64 value0 = ts_load_i64(&x[x_s0 * y_i + y_j_0 * 16 + 12]);
-                    const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16 + 12), ts_iota_i64());
-                    const ts_i64 best0 = y_value_rf[3];
-                    const ts_i64 best_at0 = y_rf[3];
-                    const ts_m64 wins0 =
-                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
-                        ts_eq_i64(best0, best0)),
-                        ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                    y_value_rf[3] = ts_select_i64(wins0, value0, best0);
-                    y_rf[3] = ts_select_i64(wins0, at0, best_at0);
-                }
-            }
-            for (int64_t y_j_0 = n / 16, y_j_0_end = (n + 15) / 16; y_j_0 < y_j_0_end; ++y_j_0) {
-                {
-                    const int64_t active = ts_min_i64_s(n - (y_j_0 * 16), 4);
-                    if (active > 0) {
-                        {
-                            const ts_i64 value0 =
-                                ts_load_first_i64(&x[x_s0 * y_i + y_j_0 * 16], active);
-                            const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16), ts_iota_i64());
-                            const ts_i64 best0 = y_value_rf[0];
-                            const ts_i64 best_at0 = y_rf[0];
-                            const ts_m64 wins0 =
-                                ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
-                                ts_eq_i64(best0, best0)),
-                                ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                            y_value_rf[0] = ts_select_i64(ts_first_m64(active),
-                                ts_select_i64(wins0, value0, best0), y_value_rf[0]);
-                            y_rf[0] = ts_select_i64(ts_first_m64(active),
-                                ts_select_i64(wins0, at0, best_at0), y_rf[0]);
-                        }
-                    }
-                }
-                {
-                    const int64_t active = ts_min_i64_s(ts_max_i64_s(n - (y_j_0 * 16) - 4, 0), 4);
-                    if (active > 0) {
-                        {
-                            const ts_i64 value0 =
-                                ts_load_first_i64(&x[x_s0 * y_i + y_j_0 * 16 + 4], active);
-                            const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16 + 4),
-                                ts_iota_i64());
-                            const ts_i64 best0 = y_value_rf[1];
-                            const ts_i64 best_at0 = y_rf[1];
-                            const ts_m64 wins0 =
-                                ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
-                                ts_eq_i64(best0, best0)),
-                                ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                            y_value_rf[1] = ts_select_i64(ts_first_m64(active),
-                                ts_select_i64(wins0, value0, best0), y_value_rf[1]);
-                            y_rf[1] = ts_select_i64(ts_first_m64(active),
-                                ts_select_i64(wins0, at0, best_at0), y_rf[1]);
-                        }
-                    }
-                }
-                {
-                    const int64_t active = ts_min_i64_s(ts_max_i64_s(n - (y_j_0 * 16) - 8, 0), 4);
-                    if (active > 0) {
-                        {
-                            const ts_i64 value0 =
-                                ts_load_first_i64(&x[x_s0 * y_i + y_j_0 * 16 + 8], active);
-                            const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16 + 8),
-                                ts_iota_i64());
-                            const ts_i64 best0 = y_value_rf[2];
-                            const ts_i64 best_at0 = y_rf[2];
-                            const ts_m64 wins0 =
-                                ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
-                                ts_eq_i64(best0, best0)),
-                                ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                            y_value_rf[2] = ts_select_i64(ts_first_m64(active),
-                                ts_select_i64(wins0, value0, best0), y_value_rf[2]);
-                            y_rf[2] = ts_select_i64(ts_first_m64(active),
-                                ts_select_i64(wins0, at0, best_at0), y_rf[2]);
-                        }
-                    }
-                }
-                {
-                    const int64_t active = ts_max_i64_s(n - (y_j_0 * 16) - 12, 0);
-                    if (active > 0) {
-                        {
-                            const ts_i64 value0 =
-                                ts_load_first_i64(&x[x_s0 * y_i + y_j_0 * 16 + 12], active);
-                            const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16 + 12),
-                                ts_iota_i64());
-                            const ts_i64 best0 = y_value_rf[3];
-                            const ts_i64 best_at0 = y_rf[3];
-                            const ts_m64 wins0 =
-                                ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
-                                ts_eq_i64(best0, best0)),
-                                ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                            y_value_rf[3] = ts_select_i64(ts_first_m64(active),
-                                ts_select_i64(wins0, value0, best0), y_value_rf[3]);
-                            y_rf[3] = ts_select_i64(ts_first_m64(active),
-                                ts_select_i64(wins0, at0, best_at0), y_rf[3]);
+        y_value[y_i] = (int64_t)INT64_MIN;
+        y[y_s0 * y_i] = (int64_t)INT64_MAX;
+        for (int64_t y_j_0 = 0, y_j_0_end = n / 16; y_j_0 < y_j_0_end; ++y_j_0) {
+            {
+                const ts_i64 held0 = ts_load_i64(&x[x_s0 * y_i + y_j_0 * 16]);
+                const ts_i64 held1 = ts_load_i64(&x[x_s0 * y_i + y_j_0 * 16] + 4);
+                const ts_i64 held2 = ts_load_i64(&x[x_s0 * y_i + y_j_0 * 16] + 8);
+                const ts_i64 held3 = ts_load_i64(&x[x_s0 * y_i + y_j_0 * 16] + 12);
+                if ((!ts_all_m64(ts_mand_m64(ts_mand_m64(ts_mand_m64(ts_le_i64(held0,
+                    ts_set_i64(y_value[y_i])), ts_le_i64(held1, ts_set_i64(y_value[y_i]))),
+                    ts_le_i64(held2, ts_set_i64(y_value[y_i]))),
+                    ts_le_i64(held3, ts_set_i64(y_value[y_i])))))
+                    || y[y_s0 * y_i] == (int64_t)INT64_MAX) {
+                    const int64_t top = ts_reduce_max_i64(ts_max_i64(ts_max_i64(ts_max_i64(held0,
+                        held1), held2), held3));
+                    const int64_t first = (y_j_0 * 16)
+                        + 1 * (int64_t)__builtin_ctzll(ts_ballot_m64(ts_eq_i64(held0,
+                        ts_set_i64(top))) | ts_ballot_m64(ts_eq_i64(held1,
+                        ts_set_i64(top))) << 4 | ts_ballot_m64(ts_eq_i64(held2,
+                        ts_set_i64(top))) << 8 | ts_ballot_m64(ts_eq_i64(held3,
+                        ts_set_i64(top))) << 12);
+                    {
+                        const int64_t value = top, best = y_value[y_i];
+                        const int64_t at = first, best_at = y[y_s0 * y_i];
+                        if ((!(value <= best) && best == best)
+                            || ((value == best || (value != value && best != best))
+                            && at < best_at)) {
+                            y_value[y_i] = value;
+                            y[y_s0 * y_i] = at;
                         }
                     }
                 }
             }
-            y_value[y_i] = (int64_t)INT64_MIN;
-            y[y_s0 * y_i] = (int64_t)INT64_MAX;
+        }
+        for (int64_t y_j_0 = n / 16, y_j_0_end = (n + 15) / 16; y_j_0 < y_j_0_end; ++y_j_0) {
             {
-                const ts_i64 held0 = y_value_rf[0];
-                const ts_i64 ats0 = y_rf[0];
-                const int64_t top = ts_reduce_max_i64(held0);
-                const int64_t first =
-                    ts_reduce_min_i64(ts_select_i64(ts_eq_i64(held0, ts_set_i64(top)), ats0,
-                    ts_set_i64((int64_t)INT64_MAX)));
-                {
-                    const int64_t value = top, best = y_value[y_i];
-                    const int64_t at = first, best_at = y[y_s0 * y_i];
-                    if ((!(value <= best) && best == best)
-                        || ((value == best || (value != value && best != best)) && at < best_at)) {
-                        y_value[y_i] = value;
-                        y[y_s0 * y_i] = at;
-                    }
-                }
-            }
-            {
-                const ts_i64 held0 = y_value_rf[1];
-                const ts_i64 ats0 = y_rf[1];
-                const int64_t top = ts_reduce_max_i64(held0);
-                const int64_t first =
-                    ts_reduce_min_i64(ts_select_i64(ts_eq_i64(held0, ts_set_i64(top)), ats0,
-                    ts_set_i64((int64_t)INT64_MAX)));
-                {
-                    const int64_t value = top, best = y_value[y_i];
-                    const int64_t at = first, best_at = y[y_s0 * y_i];
-                    if ((!(value <= best) && best == best)
-                        || ((value == best || (value != value && best != best)) && at < best_at)) {
-                        y_value[y_i] = value;
-                        y[y_s0 * y_i] = at;
-                    }
-                }
-            }
-            {
-                const ts_i64 held0 = y_value_rf[2];
-                const ts_i64 ats0 = y_rf[2];
-                const int64_t top = ts_reduce_max_i64(held0);
-                const int64_t first =
-                    ts_reduce_min_i64(ts_select_i64(ts_eq_i64(held0, ts_set_i64(top)), ats0,
-                    ts_set_i64((int64_t)INT64_MAX)));
-                {
-                    const int64_t value = top, best = y_value[y_i];
-                    const int64_t at = first, best_at = y[y_s0 * y_i];
-                    if ((!(value <= best) && best == best)
-                        || ((value == best || (value != value && best != best)) && at < best_at)) {
-                        y_value[y_i] = value;
-                        y[y_s0 * y_i] = at;
-                    }
-                }
-            }
-            {
-                const ts_i64 held0 = y_value_rf[3];
-                const ts_i64 ats0 = y_rf[3];
-                const int64_t top = ts_reduce_max_i64(held0);
-                const int64_t first =
-                    ts_reduce_min_i64(ts_select_i64(ts_eq_i64(held0, ts_set_i64(top)), ats0,
-                    ts_set_i64((int64_t)INT64_MAX)));
-                {
-                    const int64_t value = top, best = y_value[y_i];
-                    const int64_t at = first, best_at = y[y_s0 * y_i];
-                    if ((!(value <= best) && best == best)
-                        || ((value == best || (value != value && best != best)) && at < best_at)) {
-                        y_value[y_i] = value;
-                        y[y_s0 * y_i] = at;
+                const int64_t active = n - (y_j_0 * 16);
+                if (active > 0) {
+                    {
+                        const ts_i64 held0 =
+                            ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active, 0), 4)),
+                            ts_load_first_i64(&x[x_s0 * y_i + y_j_0 * 16],
+                            ts_min_i64_s(ts_max_i64_s(active, 0), 4)),
+                            ts_set_i64((int64_t)INT64_MIN));
+                        const ts_i64 held1 =
+                            ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active - 4, 0),
+                            4)), ts_load_first_i64(&x[x_s0 * y_i + y_j_0 * 16] + 4,
+                            ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4)),
+                            ts_set_i64((int64_t)INT64_MIN));
+                        const ts_i64 held2 =
+                            ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active - 8, 0),
+                            4)), ts_load_first_i64(&x[x_s0 * y_i + y_j_0 * 16] + 8,
+                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 4)),
+                            ts_set_i64((int64_t)INT64_MIN));
+                        const ts_i64 held3 =
+                            ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active - 12, 0),
+                            4)), ts_load_first_i64(&x[x_s0 * y_i + y_j_0 * 16] + 12,
+                            ts_min_i64_s(ts_max_i64_s(active - 12, 0), 4)),
+                            ts_set_i64((int64_t)INT64_MIN));
+                        if ((!ts_all_m64(ts_mand_m64(ts_mand_m64(ts_mand_m64(ts_le_i64(held0,
+                            ts_set_i64(y_value[y_i])), ts_le_i64(held1, ts_set_i64(y_value[y_i]))),
+                            ts_le_i64(held2, ts_set_i64(y_value[y_i]))),
+                            ts_le_i64(held3, ts_set_i64(y_value[y_i])))))
+                            || y[y_s0 * y_i] == (int64_t)INT64_MAX) {
+                            const int64_t top = ts_reduce_max_i64(ts_max_i64(ts_max_i64(ts_max_i64(held0, held1), held2), held3));
+                            const int64_t first = (y_j_0 * 16)
+                                + 1 * (int64_t)__builtin_ctzll(ts_ballot_m64(ts_eq_i64(held0,
+                                ts_set_i64(top))) | ts_ballot_m64(ts_eq_i64(held1,
+                                ts_set_i64(top))) << 4 | ts_ballot_m64(ts_eq_i64(held2,
+                                ts_set_i64(top))) << 8 | ts_ballot_m64(ts_eq_i64(held3,
+                                ts_set_i64(top))) << 12);
+                            {
+                                const int64_t value = top, best = y_value[y_i];
+                                const int64_t at = first, best_at = y[y_s0 * y_i];
+                                if ((!(value <= best) && best == best)
+                                    || ((value == best || (value != value && best != best))
+                                    && at < best_at)) {
+                                    y_value[y_i] = value;
+                                    y[y_s0 * y_i] = at;
+                                }
+                            }
+                        }
                     }
                 }
             }
@@ -2289,7 +1155,7 @@ static int ts_argmax_int64_v3_1(const ts_call *call)
         }
         {
             const struct ts_argmax_int64_v3_1_y_i env = {n, x, x_s0, y, y_s0, y_value};
-            const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 30 + 17);
+            const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 6 + 1);
             const int status =
                 ts_parallel(ts_argmax_int64_v3_1_y_i, &env, 0, m, grain, call->threads);
             if (status != TS_OK) {
@@ -2551,254 +1417,114 @@ static int ts_argmax_uint64_v3_0_y_pieces_rows(const void *env, int64_t lower, i
         if (y_pieces_rows < (m) * ((n + 32767) / 32768)) {
             const int64_t y_pieces_row = (y_pieces_rows) / (((n + 32767) / 32768));
             const int64_t y_j0 = (y_pieces_rows) % ((n + 32767) / 32768);
-            {
-                ts_u64 y_value_rf_rf[4] = {{0}};
-                ts_i64 y_rf_rf[4] = {{0}};
-                y_value_rf_rf[0] = ts_set_u64((uint64_t)0);
-                y_rf_rf[0] = ts_set_i64((int64_t)INT64_MAX);
-                y_value_rf_rf[1] = ts_set_u64((uint64_t)0);
-                y_rf_rf[1] = ts_set_i64((int64_t)INT64_MAX);
-                y_value_rf_rf[2] = ts_set_u64((uint64_t)0);
-                y_rf_rf[2] = ts_set_i64((int64_t)INT64_MAX);
-                y_value_rf_rf[3] = ts_set_u64((uint64_t)0);
-                y_rf_rf[3] = ts_set_i64((int64_t)INT64_MAX);
-                for (int64_t y_j1_0 = 0,
-                    y_j1_0_end = ts_min_i64_s(2048,
-                    n / 16 - (y_j0 * 2048)); y_j1_0 < y_j1_0_end; ++y_j1_0) {
-                    {
-                        const ts_u64 value0 =
-                            ts_load_u64(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 16]);
-                        const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768 + y_j1_0 * 16),
-                            ts_iota_i64());
-                        const ts_u64 best0 = y_value_rf_rf[0];
-                        const ts_i64 best_at0 = y_rf_rf[0];
-                        const ts_m64 wins0 =
-                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
-                            ts_eq_u64(best0, best0)),
-                            ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                        y_value_rf_rf[0] = ts_select_u64(wins0, value0, best0);
-                        y_rf_rf[0] = ts_select_i64(wins0, at0, best_at0);
-                    }
-                    {
-                        const ts_u64 value0 =
-                            ts_load_u64(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 16 + 4]);
-                        const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768 + y_j1_0 * 16 + 4),
-                            ts_iota_i64());
-                        const ts_u64 best0 = y_value_rf_rf[1];
-                        const ts_i64 best_at0 = y_rf_rf[1];
-                        const ts_m64 wins0 =
-                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
-                            ts_eq_u64(best0, best0)),
-                            ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                        y_value_rf_rf[1] = ts_select_u64(wins0, value0, best0);
-                        y_rf_rf[1] = ts_select_i64(wins0, at0, best_at0);
-                    }
-                    {
-                        const ts_u64 value0 =
-                            ts_load_u64(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 16 + 8]);
-                        const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768 + y_j1_0 * 16 + 8),
-                            ts_iota_i64());
-                        const ts_u64 best0 = y_value_rf_rf[2];
-                        const ts_i64 best_at0 = y_rf_rf[2];
-                        const ts_m64 wins0 =
-                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
-                            ts_eq_u64(best0, best0)),
-                            ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                        y_value_rf_rf[2] = ts_select_u64(wins0, value0, best0);
-                        y_rf_rf[2] = ts_select_i64(wins0, at0, best_at0);
-                    }
-                    {
-                        const ts_u64 value0 =
-                            ts_load_u64(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 16 + 12]);
-                        const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768 + y_j1_0 * 16 + 12),
-                            ts_iota_i64());
-                        const ts_u64 best0 = y_value_rf_rf[3];
-                        const ts_i64 best_at0 = y_rf_rf[3];
-                        const ts_m64 wins0 =
-                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
-                            ts_eq_u64(best0, best0)),
-                            ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                        y_value_rf_rf[3] = ts_select_u64(wins0, value0, best0);
-                        y_rf_rf[3] = ts_select_i64(wins0, at0, best_at0);
-                    }
-                }
-                for (int64_t y_j1_0 = ts_min_i64_s(2048, n / 16 - (y_j0 * 2048)),
-                    y_j1_0_end = ts_min_i64_s(2048,
-                    (n + 15) / 16 - (y_j0 * 2048)); y_j1_0 < y_j1_0_end; ++y_j1_0) {
-                    {
-                        const int64_t active = ts_min_i64_s(n - (y_j0 * 32768) - (y_j1_0 * 16), 4);
-                        if (active > 0) {
-                            {
-                                const ts_u64 value0 =
-                                    ts_load_first_u64(&x[x_s0 * y_pieces_row + y_j0 * 32768
-                                    + y_j1_0 * 16], active);
-                                const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768
-                                    + y_j1_0 * 16), ts_iota_i64());
-                                const ts_u64 best0 = y_value_rf_rf[0];
-                                const ts_i64 best_at0 = y_rf_rf[0];
-                                const ts_m64 wins0 =
-                                    ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
-                                    ts_eq_u64(best0, best0)),
-                                    ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                                y_value_rf_rf[0] = ts_select_u64(ts_first_m64(active),
-                                    ts_select_u64(wins0, value0, best0), y_value_rf_rf[0]);
-                                y_rf_rf[0] = ts_select_i64(ts_first_m64(active),
-                                    ts_select_i64(wins0, at0, best_at0), y_rf_rf[0]);
-                            }
-                        }
-                    }
-                    {
-                        const int64_t active =
-                            ts_min_i64_s(ts_max_i64_s(n - (y_j0 * 32768) - (y_j1_0 * 16) - 4, 0),
-                            4);
-                        if (active > 0) {
-                            {
-                                const ts_u64 value0 =
-                                    ts_load_first_u64(&x[x_s0 * y_pieces_row + y_j0 * 32768
-                                    + y_j1_0 * 16 + 4], active);
-                                const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768
-                                    + y_j1_0 * 16 + 4), ts_iota_i64());
-                                const ts_u64 best0 = y_value_rf_rf[1];
-                                const ts_i64 best_at0 = y_rf_rf[1];
-                                const ts_m64 wins0 =
-                                    ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
-                                    ts_eq_u64(best0, best0)),
-                                    ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                                y_value_rf_rf[1] = ts_select_u64(ts_first_m64(active),
-                                    ts_select_u64(wins0, value0, best0), y_value_rf_rf[1]);
-                                y_rf_rf[1] = ts_select_i64(ts_first_m64(active),
-                                    ts_select_i64(wins0, at0, best_at0), y_rf_rf[1]);
-                            }
-                        }
-                    }
-                    {
-                        const int64_t active =
-                            ts_min_i64_s(ts_max_i64_s(n - (y_j0 * 32768) - (y_j1_0 * 16) - 8, 0),
-                            4);
-                        if (active > 0) {
-                            {
-                                const ts_u64 value0 =
-                                    ts_load_first_u64(&x[x_s0 * y_pieces_row + y_j0 * 32768
-                                    + y_j1_0 * 16 + 8], active);
-                                const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768
-                                    + y_j1_0 * 16 + 8), ts_iota_i64());
-                                const ts_u64 best0 = y_value_rf_rf[2];
-                                const ts_i64 best_at0 = y_rf_rf[2];
-                                const ts_m64 wins0 =
-                                    ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
-                                    ts_eq_u64(best0, best0)),
-                                    ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                                y_value_rf_rf[2] = ts_select_u64(ts_first_m64(active),
-                                    ts_select_u64(wins0, value0, best0), y_value_rf_rf[2]);
-                                y_rf_rf[2] = ts_select_i64(ts_first_m64(active),
-                                    ts_select_i64(wins0, at0, best_at0), y_rf_rf[2]);
-                            }
-                        }
-                    }
-                    {
-                        const int64_t active =
-                            ts_min_i64_s(ts_max_i64_s(n - (y_j0 * 32768) - (y_j1_0 * 16) - 12, 0),
-                            4);
-                        if (active > 0) {
-                            {
-                                const ts_u64 value0 =
-                                    ts_load_first_u64(&x[x_s0 * y_pieces_row + y_j0 * 32768
-                                    + y_j1_0 * 16 + 12], active);
-                                const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j0 * 32768
-                                    + y_j1_0 * 16 + 12), ts_iota_i64());
-                                const ts_u64 best0 = y_value_rf_rf[3];
-                                const ts_i64 best_at0 = y_rf_rf[3];
-                                const ts_m64 wins0 =
-                                    ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
-                                    ts_eq_u64(best0, best0)),
-                                    ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                                y_value_rf_rf[3] = ts_select_u64(ts_first_m64(active),
-                                    ts_select_u64(wins0, value0, best0), y_value_rf_rf[3]);
-                                y_rf_rf[3] = ts_select_i64(ts_first_m64(active),
-                                    ts_select_i64(wins0, at0, best_at0), y_rf_rf[3]);
+            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = (uint64_t)0;
+            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = (int64_t)INT64_MAX;
+            for (int64_t y_j1_0 = 0,
+                y_j1_0_end = ts_min_i64_s(2048,
+                n / 16 - (y_j0 * 2048)); y_j1_0 < y_j1_0_end; ++y_j1_0) {
+                {
+                    const ts_u64 held0 =
+                        ts_load_u64(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 16]);
+                    const ts_u64 held1 =
+                        ts_load_u64(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 16] + 4);
+                    const ts_u64 held2 =
+                        ts_load_u64(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 16] + 8);
+                    const ts_u64 held3 =
+                        ts_load_u64(&x[x_s0 * y_pieces_row + y_j0 * 32768 + y_j1_0 * 16] + 12);
+                    if ((!ts_all_m64(ts_mand_m64(ts_mand_m64(ts_mand_m64(ts_le_u64(held0,
+                        ts_set_u64(y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0])),
+                        ts_le_u64(held1, ts_set_u64(y_value_rf[((n
+                        + 32767) / 32768) * y_pieces_row + y_j0]))),
+                        ts_le_u64(held2, ts_set_u64(y_value_rf[((n
+                        + 32767) / 32768) * y_pieces_row + y_j0]))),
+                        ts_le_u64(held3, ts_set_u64(y_value_rf[((n
+                        + 32767) / 32768) * y_pieces_row + y_j0])))))
+                        || y_rf[((n + 32767) / 32768) * y_pieces_row
+                        + y_j0] == (int64_t)INT64_MAX) {
+                        const uint64_t top =
+                            ts_reduce_max_u64(ts_max_u64(ts_max_u64(ts_max_u64(held0, held1),
+                            held2), held3));
+                        const int64_t first = (y_j0 * 32768 + y_j1_0 * 16)
+                            + 1 * (int64_t)__builtin_ctzll(ts_ballot_m64(ts_eq_u64(held0,
+                            ts_set_u64(top))) | ts_ballot_m64(ts_eq_u64(held1,
+                            ts_set_u64(top))) << 4 | ts_ballot_m64(ts_eq_u64(held2,
+                            ts_set_u64(top))) << 8 | ts_ballot_m64(ts_eq_u64(held3,
+                            ts_set_u64(top))) << 12);
+                        {
+                            const uint64_t value = top, best =
+                                y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                            const int64_t at = first, best_at =
+                                y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                            if ((!(value <= best) && best == best)
+                                || ((value == best || (value != value && best != best))
+                                && at < best_at)) {
+                                y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = value;
+                                y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = at;
                             }
                         }
                     }
                 }
-                y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = (uint64_t)0;
-                y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = (int64_t)INT64_MAX;
+            }
+            for (int64_t y_j1_0 = ts_min_i64_s(2048, n / 16 - (y_j0 * 2048)),
+                y_j1_0_end = ts_min_i64_s(2048,
+                (n + 15) / 16 - (y_j0 * 2048)); y_j1_0 < y_j1_0_end; ++y_j1_0) {
                 {
-                    const ts_u64 held0 = y_value_rf_rf[0];
-                    const ts_i64 ats0 = y_rf_rf[0];
-                    const uint64_t top = ts_reduce_max_u64(held0);
-                    const int64_t first =
-                        ts_reduce_min_i64(ts_select_i64(ts_eq_u64(held0, ts_set_u64(top)), ats0,
-                        ts_set_i64((int64_t)INT64_MAX)));
-                    {
-                        const uint64_t value = top, best =
-                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
-                        const int64_t at = first, best_at =
-                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
-                        if ((!(value <= best) && best == best)
-                            || ((value == best || (value != value && best != best))
-                            && at < best_at)) {
-                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = value;
-                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = at;
-                        }
-                    }
-                }
-                {
-                    const ts_u64 held0 = y_value_rf_rf[1];
-                    const ts_i64 ats0 = y_rf_rf[1];
-                    const uint64_t top = ts_reduce_max_u64(held0);
-                    const int64_t first =
-                        ts_reduce_min_i64(ts_select_i64(ts_eq_u64(held0, ts_set_u64(top)), ats0,
-                        ts_set_i64((int64_t)INT64_MAX)));
-                    {
-                        const uint64_t value = top, best =
-                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
-                        const int64_t at = first, best_at =
-                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
-                        if ((!(value <= best) && best == best)
-                            || ((value == best || (value != value && best != best))
-                            && at < best_at)) {
-                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = value;
-                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = at;
-                        }
-                    }
-                }
-                {
-                    const ts_u64 held0 = y_value_rf_rf[2];
-                    const ts_i64 ats0 = y_rf_rf[2];
-                    const uint64_t top = ts_reduce_max_u64(held0);
-                    const int64_t first =
-                        ts_reduce_min_i64(ts_select_i64(ts_eq_u64(held0, ts_set_u64(top)), ats0,
-                        ts_set_i64((int64_t)INT64_MAX)));
-                    {
-                        const uint64_t value = top, best =
-                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
-                        const int64_t at = first, best_at =
-                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
-                        if ((!(value <= best) && best == best)
-                            || ((value == best || (value != value && best != best))
-                            && at < best_at)) {
-                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = value;
-                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = at;
-                        }
-                    }
-                }
-                {
-                    const ts_u64 held0 = y_value_rf_rf[3];
-                    const ts_i64 ats0 = y_rf_rf[3];
-                    const uint64_t top = ts_reduce_max_u64(held0);
-                    const int64_t first =
-                        ts_reduce_min_i64(ts_select_i64(ts_eq_u64(held0, ts_set_u64(top)), ats0,
-                        ts_set_i64((int64_t)INT64_MAX)));
-                    {
-                        const uint64_t value = top, best =
-                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
-                        const int64_t at = first, best_at =
-                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
-                        if ((!(value <= best) && best == best)
-                            || ((value == best || (value != value && best != best))
-                            && at < best_at)) {
-                            y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = value;
-                            y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = at;
+                    const int64_t active = ts_min_i64_s(n - (y_j0 * 32768) - (y_j1_0 * 16), 16);
+                    if (active > 0) {
+                        {
+                            const ts_u64 held0 =
+                                ts_select_u64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active, 0),
+                                4)), ts_load_first_u64(&x[x_s0 * y_pieces_row + y_j0 * 32768
+                                + y_j1_0 * 16], ts_min_i64_s(ts_max_i64_s(active, 0), 4)),
+                                ts_set_u64((uint64_t)0));
+                            const ts_u64 held1 =
+                                ts_select_u64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active - 4, 0),
+                                4)), ts_load_first_u64(&x[x_s0 * y_pieces_row + y_j0 * 32768
+                                + y_j1_0 * 16] + 4, ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4)),
+                                ts_set_u64((uint64_t)0));
+                            const ts_u64 held2 =
+                                ts_select_u64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active - 8, 0),
+                                4)), ts_load_first_u64(&x[x_s0 * y_pieces_row + y_j0 * 32768
+                                + y_j1_0 * 16] + 8, ts_min_i64_s(ts_max_i64_s(active - 8, 0), 4)),
+                                ts_set_u64((uint64_t)0));
+                            const ts_u64 held3 =
+                                ts_select_u64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active - 12,
+                                0), 4)), ts_load_first_u64(&x[x_s0 * y_pieces_row + y_j0 * 32768
+                                + y_j1_0 * 16] + 12, ts_min_i64_s(ts_max_i64_s(active - 12, 0), 4)),
+                                ts_set_u64((uint64_t)0));
+                            if ((!ts_all_m64(ts_mand_m64(ts_mand_m64(ts_mand_m64(ts_le_u64(held0,
+                                ts_set_u64(y_value_rf[((n + 32767) / 32768) * y_pieces_row
+                                + y_j0])), ts_le_u64(held1,
+                                ts_set_u64(y_value_rf[((n + 32767) / 32768) * y_pieces_row
+                                + y_j0]))), ts_le_u64(held2,
+                                ts_set_u64(y_value_rf[((n + 32767) / 32768) * y_pieces_row
+                                + y_j0]))), ts_le_u64(held3,
+                                ts_set_u64(y_value_rf[((n + 32767) / 32768) * y_pieces_row
+                                + y_j0]))))) || y_rf[((n + 32767) / 32768) * y_pieces_row
+                                + y_j0] == (int64_t)INT64_MAX) {
+                                const uint64_t top =
+                                    ts_reduce_max_u64(ts_max_u64(ts_max_u64(ts_max_u64(held0,
+                                    held1), held2), held3));
+                                const int64_t first = (y_j0 * 32768 + y_j1_0 * 16)
+                                    + 1 * (int64_t)__builtin_ctzll(ts_ballot_m64(ts_eq_u64(held0,
+                                    ts_set_u64(top))) | ts_ballot_m64(ts_eq_u64(held1,
+                                    ts_set_u64(top))) << 4 | ts_ballot_m64(ts_eq_u64(held2,
+                                    ts_set_u64(top))) << 8 | ts_ballot_m64(ts_eq_u64(held3,
+                                    ts_set_u64(top))) << 12);
+                                {
+                                    const uint64_t value = top, best =
+                                        y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                                    const int64_t at = first, best_at =
+                                        y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0];
+                                    if ((!(value <= best) && best == best)
+                                        || ((value == best || (value != value && best != best))
+                                        && at < best_at)) {
+                                        y_value_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] =
+                                            value;
+                                        y_rf[((n + 32767) / 32768) * y_pieces_row + y_j0] = at;
+                                    }
+                                }
+                            }
                         }
                     }
                 }
@@ -2932,219 +1658,88 @@ static int ts_argmax_uint64_v3_1_y_i(const void *env, int64_t lower, int64_t upp
     const int64_t y_s0 = self->y_s0;
     uint64_t *const restrict y_value = self->y_value;
     for (int64_t y_i = lower; y_i < upper; ++y_i) {
-        {
-            ts_u64 y_value_rf[4] = {{0}};
-            ts_i64 y_rf[4] = {{0}};
-            y_value_rf[0] = ts_set_u64((uint64_t)0);
-            y_rf[0] = ts_set_i64((int64_t)INT64_MAX);
-            y_value_rf[1] = ts_set_u64((uint64_t)0);
-            y_rf[1] = ts_set_i64((int64_t)INT64_MAX);
-            y_value_rf[2] = ts_set_u64((uint64_t)0);
-            y_rf[2] = ts_set_i64((int64_t)INT64_MAX);
-            y_value_rf[3] = ts_set_u64((uint64_t)0);
-            y_rf[3] = ts_set_i64((int64_t)INT64_MAX);
-            for (int64_t y_j_0 = 0, y_j_0_end = n / 16; y_j_0 < y_j_0_end; ++y_j_0) {
-                {
-                    const ts_u64 value0 = ts_load_u64(&x[x_s0 * y_i + y_j_0 * 16]);
-                    const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16), ts_iota_i64());
-                    const ts_u64 best0 = y_value_rf[0];
-                    const ts_i64 best_at0 = y_rf[0];
-                    const ts_m64 wins0 =
-                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
-                        ts_eq_u64(best0, best0)),
-                        ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                    y_value_rf[0] = ts_select_u64(wins0, value0, best0);
-                    y_rf[0] = ts_select_i64(wins0, at0, best_at0);
-                }
-                {
-                    const ts_u64 value0 = ts_load_u64(&x[x_s0 * y_i + y_j_0 * 16 + 4]);
-                    const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16 + 4), ts_iota_i64());
-                    const ts_u64 best0 = y_value_rf[1];
-                    const ts_i64 best_at0 = y_rf[1];
-                    const ts_m64 wins0 =
-                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
-                        ts_eq_u64(best0, best0)),
-                        ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                    y_value_rf[1] = ts_select_u64(wins0, value0, best0);
-                    y_rf[1] = ts_select_i64(wins0, at0, best_at0);
-                }
-                {
-                    const ts_u64 value0 = ts_load_u64(&x[x_s0 * y_i + y_j_0 * 16 + 8]);
-                    const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16 + 8), ts_iota_i64());
-                    const ts_u64 best0 = y_value_rf[2];
-                    const ts_i64 best_at0 = y_rf[2];
-                    const ts_m64 wins0 =
-                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
-                        ts_eq_u64(best0, best0)),
-                        ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                    y_value_rf[2] = ts_select_u64(wins0, value0, best0);
-                    y_rf[2] = ts_select_i64(wins0, at0, best_at0);
-                }
-                {
-                    const ts_u64 value0 = ts_load_u64(&x[x_s0 * y_i + y_j_0 * 16 + 12]);
-                    const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16 + 12), ts_iota_i64());
-                    const ts_u64 best0 = y_value_rf[3];
-                    const ts_i64 best_at0 = y_rf[3];
-                    const ts_m64 wins0 =
-                        ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
-                        ts_eq_u64(best0, best0)),
-                        ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                    y_value_rf[3] = ts_select_u64(wins0, value0, best0);
-                    y_rf[3] = ts_select_i64(wins0, at0, best_at0);
-                }
-            }
-            for (int64_t y_j_0 = n / 16, y_j_0_end = (n + 15) / 16; y_j_0 < y_j_0_end; ++y_j_0) {
-                {
-                    const int64_t active = ts_min_i64_s(n - (y_j_0 * 16), 4);
-                    if (active > 0) {
-                        {
-                            const ts_u64 value0 =
-                                ts_load_first_u64(&x[x_s0 * y_i + y_j_0 * 16], active);
-                            const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16), ts_iota_i64());
-                            const ts_u64 best0 = y_value_rf[0];
-                            const ts_i64 best_at0 = y_rf[0];
-                            const ts_m64 wins0 =
-                                ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
-                                ts_eq_u64(best0, best0)),
-                                ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                            y_value_rf[0] = ts_select_u64(ts_first_m64(active),
-                                ts_select_u64(wins0, value0, best0), y_value_rf[0]);
-                            y_rf[0] = ts_select_i64(ts_first_m64(active),
-                                ts_select_i64(wins0, at0, best_at0), y_rf[0]);
-                        }
-                    }
-                }
-                {
-                    const int64_t active = ts_min_i64_s(ts_max_i64_s(n - (y_j_0 * 16) - 4, 0), 4);
-                    if (active > 0) {
-                        {
-                            const ts_u64 value0 =
-                                ts_load_first_u64(&x[x_s0 * y_i + y_j_0 * 16 + 4], active);
-                            const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16 + 4),
-                                ts_iota_i64());
-                            const ts_u64 best0 = y_value_rf[1];
-                            const ts_i64 best_at0 = y_rf[1];
-                            const ts_m64 wins0 =
-                                ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
-                                ts_eq_u64(best0, best0)),
-                                ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                            y_value_rf[1] = ts_select_u64(ts_first_m64(active),
-                                ts_select_u64(wins0, value0, best0), y_value_rf[1]);
-                            y_rf[1] = ts_select_i64(ts_first_m64(active),
-                                ts_select_i64(wins0, at0, best_at0), y_rf[1]);
-                        }
-                    }
-                }
-                {
-                    const int64_t active = ts_min_i64_s(ts_max_i64_s(n - (y_j_0 * 16) - 8, 0), 4);
-                    if (active > 0) {
-                        {
-                            const ts_u64 value0 =
-                                ts_load_first_u64(&x[x_s0 * y_i + y_j_0 * 16 + 8], active);
-                            const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16 + 8),
-                                ts_iota_i64());
-                            const ts_u64 best0 = y_value_rf[2];
-                            const ts_i64 best_at0 = y_rf[2];
-                            const ts_m64 wins0 =
-                                ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
-                                ts_eq_u64(best0, best0)),
-                                ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                            y_value_rf[2] = ts_select_u64(ts_first_m64(active),
-                                ts_select_u64(wins0, value0, best0), y_value_rf[2]);
-                            y_rf[2] = ts_select_i64(ts_first_m64(active),
-                                ts_select_i64(wins0, at0, best_at0), y_rf[2]);
-                        }
-                    }
-                }
-                {
-                    const int64_t active = ts_max_i64_s(n - (y_j_0 * 16) - 12, 0);
-                    if (active > 0) {
-                        {
-                            const ts_u64 value0 =
-                                ts_load_first_u64(&x[x_s0 * y_i + y_j_0 * 16 + 12], active);
-                            const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 16 + 12),
-                                ts_iota_i64());
-                            const ts_u64 best0 = y_value_rf[3];
-                            const ts_i64 best_at0 = y_rf[3];
-                            const ts_m64 wins0 =
-                                ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
-                                ts_eq_u64(best0, best0)),
-                                ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                            y_value_rf[3] = ts_select_u64(ts_first_m64(active),
-                                ts_select_u64(wins0, value0, best0), y_value_rf[3]);
-                            y_rf[3] = ts_select_i64(ts_first_m64(active),
-                                ts_select_i64(wins0, at0, best_at0), y_rf[3]);
+        y_value[y_i] = (uint64_t)0;
+        y[y_s0 * y_i] = (int64_t)INT64_MAX;
+        for (int64_t y_j_0 = 0, y_j_0_end = n / 16; y_j_0 < y_j_0_end; ++y_j_0) {
+            {
+                const ts_u64 held0 = ts_load_u64(&x[x_s0 * y_i + y_j_0 * 16]);
+                const ts_u64 held1 = ts_load_u64(&x[x_s0 * y_i + y_j_0 * 16] + 4);
+                const ts_u64 held2 = ts_load_u64(&x[x_s0 * y_i + y_j_0 * 16] + 8);
+                const ts_u64 held3 = ts_load_u64(&x[x_s0 * y_i + y_j_0 * 16] + 12);
+                if ((!ts_all_m64(ts_mand_m64(ts_mand_m64(ts_mand_m64(ts_le_u64(held0,
+                    ts_set_u64(y_value[y_i])), ts_le_u64(held1, ts_set_u64(y_value[y_i]))),
+                    ts_le_u64(held2, ts_set_u64(y_value[y_i]))),
+                    ts_le_u64(held3, ts_set_u64(y_value[y_i])))))
+                    || y[y_s0 * y_i] == (int64_t)INT64_MAX) {
+                    const uint64_t top =
+                        ts_reduce_max_u64(ts_max_u64(ts_max_u64(ts_max_u64(held0, held1), held2),
+                        held3));
+                    const int64_t first = (y_j_0 * 16)
+                        + 1 * (int64_t)__builtin_ctzll(ts_ballot_m64(ts_eq_u64(held0,
+                        ts_set_u64(top))) | ts_ballot_m64(ts_eq_u64(held1,
+                        ts_set_u64(top))) << 4 | ts_ballot_m64(ts_eq_u64(held2,
+                        ts_set_u64(top))) << 8 | ts_ballot_m64(ts_eq_u64(held3,
+                        ts_set_u64(top))) << 12);
+                    {
+                        const uint64_t value = top, best = y_value[y_i];
+                        const int64_t at = first, best_at = y[y_s0 * y_i];
+                        if ((!(value <= best) && best == best)
+                            || ((value == best || (value != value && best != best))
+                            && at < best_at)) {
+                            y_value[y_i] = value;
+                            y[y_s0 * y_i] = at;
                         }
                     }
                 }
             }
-            y_value[y_i] = (uint64_t)0;
-            y[y_s0 * y_i] = (int64_t)INT64_MAX;
+        }
+        for (int64_t y_j_0 = n / 16, y_j_0_end = (n + 15) / 16; y_j_0 < y_j_0_end; ++y_j_0) {
             {
-                const ts_u64 held0 = y_value_rf[0];
-                const ts_i64 ats0 = y_rf[0];
-                const uint64_t top = ts_reduce_max_u64(held0);
-                const int64_t first =
-                    ts_reduce_min_i64(ts_select_i64(ts_eq_u64(held0, ts_set_u64(top)), ats0,
-                    ts_set_i64((int64_t)INT64_MAX)));
-                {
-                    const uint64_t value = top, best = y_value[y_i];
-                    const int64_t at = first, best_at = y[y_s0 * y_i];
-                    if ((!(value <= best) && best == best)
-                        || ((value == best || (value != value && best != best)) && at < best_at)) {
-                        y_value[y_i] = value;
-                        y[y_s0 * y_i] = at;
-                    }
-                }
-            }
-            {
-                const ts_u64 held0 = y_value_rf[1];
-                const ts_i64 ats0 = y_rf[1];
-                const uint64_t top = ts_reduce_max_u64(held0);
-                const int64_t first =
-                    ts_reduce_min_i64(ts_select_i64(ts_eq_u64(held0, ts_set_u64(top)), ats0,
-                    ts_set_i64((int64_t)INT64_MAX)));
-                {
-                    const uint64_t value = top, best = y_value[y_i];
-                    const int64_t at = first, best_at = y[y_s0 * y_i];
-                    if ((!(value <= best) && best == best)
-                        || ((value == best || (value != value && best != best)) && at < best_at)) {
-                        y_value[y_i] = value;
-                        y[y_s0 * y_i] = at;
-                    }
-                }
-            }
-            {
-                const ts_u64 held0 = y_value_rf[2];
-                const ts_i64 ats0 = y_rf[2];
-                const uint64_t top = ts_reduce_max_u64(held0);
-                const int64_t first =
-                    ts_reduce_min_i64(ts_select_i64(ts_eq_u64(held0, ts_set_u64(top)), ats0,
-                    ts_set_i64((int64_t)INT64_MAX)));
-                {
-                    const uint64_t value = top, best = y_value[y_i];
-                    const int64_t at = first, best_at = y[y_s0 * y_i];
-                    if ((!(value <= best) && best == best)
-                        || ((value == best || (value != value && best != best)) && at < best_at)) {
-                        y_value[y_i] = value;
-                        y[y_s0 * y_i] = at;
-                    }
-                }
-            }
-            {
-                const ts_u64 held0 = y_value_rf[3];
-                const ts_i64 ats0 = y_rf[3];
-                const uint64_t top = ts_reduce_max_u64(held0);
-                const int64_t first =
-                    ts_reduce_min_i64(ts_select_i64(ts_eq_u64(held0, ts_set_u64(top)), ats0,
-                    ts_set_i64((int64_t)INT64_MAX)));
-                {
-                    const uint64_t value = top, best = y_value[y_i];
-                    const int64_t at = first, best_at = y[y_s0 * y_i];
-                    if ((!(value <= best) && best == best)
-                        || ((value == best || (value != value && best != best)) && at < best_at)) {
-                        y_value[y_i] = value;
-                        y[y_s0 * y_i] = at;
+                const int64_t active = n - (y_j_0 * 16);
+                if (active > 0) {
+                    {
+                        const ts_u64 held0 =
+                            ts_select_u64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active, 0), 4)),
+                            ts_load_first_u64(&x[x_s0 * y_i + y_j_0 * 16],
+                            ts_min_i64_s(ts_max_i64_s(active, 0), 4)), ts_set_u64((uint64_t)0));
+                        const ts_u64 held1 =
+                            ts_select_u64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active - 4, 0),
+                            4)), ts_load_first_u64(&x[x_s0 * y_i + y_j_0 * 16] + 4,
+                            ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4)), ts_set_u64((uint64_t)0));
+                        const ts_u64 held2 =
+                            ts_select_u64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active - 8, 0),
+                            4)), ts_load_first_u64(&x[x_s0 * y_i + y_j_0 * 16] + 8,
+                            ts_min_i64_s(ts_max_i64_s(active - 8, 0), 4)), ts_set_u64((uint64_t)0));
+                        const ts_u64 held3 =
+                            ts_select_u64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active - 12, 0),
+                            4)), ts_load_first_u64(&x[x_s0 * y_i + y_j_0 * 16] + 12,
+                            ts_min_i64_s(ts_max_i64_s(active - 12, 0), 4)),
+                            ts_set_u64((uint64_t)0));
+                        if ((!ts_all_m64(ts_mand_m64(ts_mand_m64(ts_mand_m64(ts_le_u64(held0,
+                            ts_set_u64(y_value[y_i])), ts_le_u64(held1, ts_set_u64(y_value[y_i]))),
+                            ts_le_u64(held2, ts_set_u64(y_value[y_i]))),
+                            ts_le_u64(held3, ts_set_u64(y_value[y_i])))))
+                            || y[y_s0 * y_i] == (int64_t)INT64_MAX) {
+                            const uint64_t top =
+                                ts_reduce_max_u64(ts_max_u64(ts_max_u64(ts_max_u64(held0, held1),
+                                held2), held3));
+                            const int64_t first = (y_j_0 * 16)
+                                + 1 * (int64_t)__builtin_ctzll(ts_ballot_m64(ts_eq_u64(held0,
+                                ts_set_u64(top))) | ts_ballot_m64(ts_eq_u64(held1,
+                                ts_set_u64(top))) << 4 | ts_ballot_m64(ts_eq_u64(held2,
+                                ts_set_u64(top))) << 8 | ts_ballot_m64(ts_eq_u64(held3,
+                                ts_set_u64(top))) << 12);
+                            {
+                                const uint64_t value = top, best = y_value[y_i];
+                                const int64_t at = first, best_at = y[y_s0 * y_i];
+                                if ((!(value <= best) && best == best)
+                                    || ((value == best || (value != value && best != best))
+                                    && at < best_at)) {
+                                    y_value[y_i] = value;
+                                    y[y_s0 * y_i] = at;
+                                }
+                            }
+                        }
                     }
                 }
             }
@@ -3169,7 +1764,7 @@ static int ts_argmax_uint64_v3_1(const ts_call *call)
         }
         {
             const struct ts_argmax_uint64_v3_1_y_i env = {n, x, x_s0, y, y_s0, y_value};
-            const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 30 + 17);
+            const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 15) / 16) * 6 + 1);
             const int status =
                 ts_parallel(ts_argmax_uint64_v3_1_y_i, &env, 0, m, grain, call->threads);
             if (status != TS_OK) {

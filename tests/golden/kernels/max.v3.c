@@ -94,7 +94,7 @@ static bool ts_max_float32_v3_0_when(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
-    return ((n <= 1) && (m >= 8));
+    return ((n <= 6) && (m >= 8));
 }
 
 struct ts_max_float32_v3_1_y_i0 {
@@ -120,10 +120,6 @@ TS_MANY_ROWS static int ts_max_float32_v3_1_y_i0(const void *env, int64_t lower,
             y_max_rows[1] = ts_set_f32((-__builtin_inff()));
             y_max_rows[2] = ts_set_f32((-__builtin_inff()));
             y_max_rows[3] = ts_set_f32((-__builtin_inff()));
-            y_max_rows[4] = ts_set_f32((-__builtin_inff()));
-            y_max_rows[5] = ts_set_f32((-__builtin_inff()));
-            y_max_rows[6] = ts_set_f32((-__builtin_inff()));
-            y_max_rows[7] = ts_set_f32((-__builtin_inff()));
             for (int64_t y_max_j0 = 0, y_max_j0_end = n / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
                 y_max_rows[0] = ts_max_f32(y_max_rows[0],
                     ts_load_f32(&x[x_s0 * (y_i0 * 8) + y_max_j0 * 8]));
@@ -133,14 +129,6 @@ TS_MANY_ROWS static int ts_max_float32_v3_1_y_i0(const void *env, int64_t lower,
                     ts_load_f32(&x[x_s0 * (y_i0 * 8 + 2) + y_max_j0 * 8]));
                 y_max_rows[3] = ts_max_f32(y_max_rows[3],
                     ts_load_f32(&x[x_s0 * (y_i0 * 8 + 3) + y_max_j0 * 8]));
-                y_max_rows[4] = ts_max_f32(y_max_rows[4],
-                    ts_load_f32(&x[x_s0 * (y_i0 * 8 + 4) + y_max_j0 * 8]));
-                y_max_rows[5] = ts_max_f32(y_max_rows[5],
-                    ts_load_f32(&x[x_s0 * (y_i0 * 8 + 5) + y_max_j0 * 8]));
-                y_max_rows[6] = ts_max_f32(y_max_rows[6],
-                    ts_load_f32(&x[x_s0 * (y_i0 * 8 + 6) + y_max_j0 * 8]));
-                y_max_rows[7] = ts_max_f32(y_max_rows[7],
-                    ts_load_f32(&x[x_s0 * (y_i0 * 8 + 7) + y_max_j0 * 8]));
             }
             for (int64_t y_max_j0 = n / 8,
                 y_max_j0_end = (n + 7) / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
@@ -163,6 +151,28 @@ TS_MANY_ROWS static int ts_max_float32_v3_1_y_i0(const void *env, int64_t lower,
                             ts_max_f32(y_max_rows[3],
                             ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 3) + y_max_j0 * 8], active)),
                             y_max_rows[3]);
+                    }
+                }
+            }
+            y_max_rows[4] = ts_set_f32((-__builtin_inff()));
+            y_max_rows[5] = ts_set_f32((-__builtin_inff()));
+            y_max_rows[6] = ts_set_f32((-__builtin_inff()));
+            y_max_rows[7] = ts_set_f32((-__builtin_inff()));
+            for (int64_t y_max_j0 = 0, y_max_j0_end = n / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
+                y_max_rows[4] = ts_max_f32(y_max_rows[4],
+                    ts_load_f32(&x[x_s0 * (y_i0 * 8 + 4) + y_max_j0 * 8]));
+                y_max_rows[5] = ts_max_f32(y_max_rows[5],
+                    ts_load_f32(&x[x_s0 * (y_i0 * 8 + 5) + y_max_j0 * 8]));
+                y_max_rows[6] = ts_max_f32(y_max_rows[6],
+                    ts_load_f32(&x[x_s0 * (y_i0 * 8 + 6) + y_max_j0 * 8]));
+                y_max_rows[7] = ts_max_f32(y_max_rows[7],
+                    ts_load_f32(&x[x_s0 * (y_i0 * 8 + 7) + y_max_j0 * 8]));
+            }
+            for (int64_t y_max_j0 = n / 8,
+                y_max_j0_end = (n + 7) / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
+                {
+                    const int64_t active = n - (y_max_j0 * 8);
+                    if (active > 0) {
                         y_max_rows[4] = ts_select_f32(ts_first_m32(active),
                             ts_max_f32(y_max_rows[4],
                             ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 4) + y_max_j0 * 8], active)),
@@ -220,10 +230,17 @@ static int ts_max_float32_v3_1(const ts_call *call)
             _Alignas(64) float y_max[8];
             ts_f32 y_max_rows[8] = {{0}};
             ts_f32 y_max_whole[1] = {{0}};
-            for (int64_t y_max_rows_init_row = 0,
-                y_max_rows_init_row_end =
-                m - (y_i0 * 8); y_max_rows_init_row < y_max_rows_init_row_end; ++y_max_rows_init_row) {
-                y_max_rows[y_max_rows_init_row] = ts_set_f32((-__builtin_inff()));
+            if (y_i0 * 8 < m) {
+                y_max_rows[0] = ts_set_f32((-__builtin_inff()));
+            }
+            if (y_i0 * 8 + 1 < m) {
+                y_max_rows[1] = ts_set_f32((-__builtin_inff()));
+            }
+            if (y_i0 * 8 + 2 < m) {
+                y_max_rows[2] = ts_set_f32((-__builtin_inff()));
+            }
+            if (y_i0 * 8 + 3 < m) {
+                y_max_rows[3] = ts_set_f32((-__builtin_inff()));
             }
             for (int64_t y_max_j0 = 0, y_max_j0_end = n / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
                 if (y_i0 * 8 < m) {
@@ -241,22 +258,6 @@ static int ts_max_float32_v3_1(const ts_call *call)
                 if (y_i0 * 8 + 3 < m) {
                     y_max_rows[3] = ts_max_f32(y_max_rows[3],
                         ts_load_f32(&x[x_s0 * (y_i0 * 8 + 3) + y_max_j0 * 8]));
-                }
-                if (y_i0 * 8 + 4 < m) {
-                    y_max_rows[4] = ts_max_f32(y_max_rows[4],
-                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 4) + y_max_j0 * 8]));
-                }
-                if (y_i0 * 8 + 5 < m) {
-                    y_max_rows[5] = ts_max_f32(y_max_rows[5],
-                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 5) + y_max_j0 * 8]));
-                }
-                if (y_i0 * 8 + 6 < m) {
-                    y_max_rows[6] = ts_max_f32(y_max_rows[6],
-                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 6) + y_max_j0 * 8]));
-                }
-                if (y_i0 * 8 + 7 < m) {
-                    y_max_rows[7] = ts_max_f32(y_max_rows[7],
-                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 7) + y_max_j0 * 8]));
                 }
             }
             for (int64_t y_max_j0 = n / 8,
@@ -305,6 +306,39 @@ static int ts_max_float32_v3_1(const ts_call *call)
                         }
                     }
                 }
+            }
+            if (y_i0 * 8 + 4 < m) {
+                y_max_rows[4] = ts_set_f32((-__builtin_inff()));
+            }
+            if (y_i0 * 8 + 5 < m) {
+                y_max_rows[5] = ts_set_f32((-__builtin_inff()));
+            }
+            if (y_i0 * 8 + 6 < m) {
+                y_max_rows[6] = ts_set_f32((-__builtin_inff()));
+            }
+            if (y_i0 * 8 + 7 < m) {
+                y_max_rows[7] = ts_set_f32((-__builtin_inff()));
+            }
+            for (int64_t y_max_j0 = 0, y_max_j0_end = n / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
+                if (y_i0 * 8 + 4 < m) {
+                    y_max_rows[4] = ts_max_f32(y_max_rows[4],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 4) + y_max_j0 * 8]));
+                }
+                if (y_i0 * 8 + 5 < m) {
+                    y_max_rows[5] = ts_max_f32(y_max_rows[5],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 5) + y_max_j0 * 8]));
+                }
+                if (y_i0 * 8 + 6 < m) {
+                    y_max_rows[6] = ts_max_f32(y_max_rows[6],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 6) + y_max_j0 * 8]));
+                }
+                if (y_i0 * 8 + 7 < m) {
+                    y_max_rows[7] = ts_max_f32(y_max_rows[7],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 7) + y_max_j0 * 8]));
+                }
+            }
+            for (int64_t y_max_j0 = n / 8,
+                y_max_j0_end = (n + 7) / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
                 if (y_i0 * 8 + 4 < m) {
                     {
                         const int64_t active = n - (y_max_j0 * 8);

@@ -180,7 +180,7 @@ static bool ts_softmax_float32_v3_0_when(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
-    return ((n <= 1) && (m >= 8));
+    return ((n <= 4) && (m >= 8));
 }
 
 struct ts_softmax_float32_v3_1_y_i0 {
@@ -218,10 +218,6 @@ TS_MANY_ROWS static int ts_softmax_float32_v3_1_y_i0(const void *env, int64_t lo
                 peak_rows[1] = ts_set_f32((-__builtin_inff()));
                 peak_rows[2] = ts_set_f32((-__builtin_inff()));
                 peak_rows[3] = ts_set_f32((-__builtin_inff()));
-                peak_rows[4] = ts_set_f32((-__builtin_inff()));
-                peak_rows[5] = ts_set_f32((-__builtin_inff()));
-                peak_rows[6] = ts_set_f32((-__builtin_inff()));
-                peak_rows[7] = ts_set_f32((-__builtin_inff()));
                 for (int64_t peak_j0 = 0, peak_j0_end = n / 8; peak_j0 < peak_j0_end; ++peak_j0) {
                     peak_rows[0] = ts_max_f32(peak_rows[0],
                         ts_load_f32(&x[x_s0 * (y_i0 * 8) + peak_j0 * 8]));
@@ -231,14 +227,6 @@ TS_MANY_ROWS static int ts_softmax_float32_v3_1_y_i0(const void *env, int64_t lo
                         ts_load_f32(&x[x_s0 * (y_i0 * 8 + 2) + peak_j0 * 8]));
                     peak_rows[3] = ts_max_f32(peak_rows[3],
                         ts_load_f32(&x[x_s0 * (y_i0 * 8 + 3) + peak_j0 * 8]));
-                    peak_rows[4] = ts_max_f32(peak_rows[4],
-                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 4) + peak_j0 * 8]));
-                    peak_rows[5] = ts_max_f32(peak_rows[5],
-                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 5) + peak_j0 * 8]));
-                    peak_rows[6] = ts_max_f32(peak_rows[6],
-                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 6) + peak_j0 * 8]));
-                    peak_rows[7] = ts_max_f32(peak_rows[7],
-                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 7) + peak_j0 * 8]));
                 }
                 for (int64_t peak_j0 = n / 8,
                     peak_j0_end = (n + 7) / 8; peak_j0 < peak_j0_end; ++peak_j0) {
@@ -261,6 +249,28 @@ TS_MANY_ROWS static int ts_softmax_float32_v3_1_y_i0(const void *env, int64_t lo
                                 ts_max_f32(peak_rows[3],
                                 ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 3) + peak_j0 * 8], active)),
                                 peak_rows[3]);
+                        }
+                    }
+                }
+                peak_rows[4] = ts_set_f32((-__builtin_inff()));
+                peak_rows[5] = ts_set_f32((-__builtin_inff()));
+                peak_rows[6] = ts_set_f32((-__builtin_inff()));
+                peak_rows[7] = ts_set_f32((-__builtin_inff()));
+                for (int64_t peak_j0 = 0, peak_j0_end = n / 8; peak_j0 < peak_j0_end; ++peak_j0) {
+                    peak_rows[4] = ts_max_f32(peak_rows[4],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 4) + peak_j0 * 8]));
+                    peak_rows[5] = ts_max_f32(peak_rows[5],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 5) + peak_j0 * 8]));
+                    peak_rows[6] = ts_max_f32(peak_rows[6],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 6) + peak_j0 * 8]));
+                    peak_rows[7] = ts_max_f32(peak_rows[7],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 7) + peak_j0 * 8]));
+                }
+                for (int64_t peak_j0 = n / 8,
+                    peak_j0_end = (n + 7) / 8; peak_j0 < peak_j0_end; ++peak_j0) {
+                    {
+                        const int64_t active = n - (peak_j0 * 8);
+                        if (active > 0) {
                             peak_rows[4] = ts_select_f32(ts_first_m32(active),
                                 ts_max_f32(peak_rows[4],
                                 ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 4) + peak_j0 * 8], active)),
@@ -313,10 +323,6 @@ TS_MANY_ROWS static int ts_softmax_float32_v3_1_y_i0(const void *env, int64_t lo
                 total_rows[1] = ts_set_f32(0.0f);
                 total_rows[2] = ts_set_f32(0.0f);
                 total_rows[3] = ts_set_f32(0.0f);
-                total_rows[4] = ts_set_f32(0.0f);
-                total_rows[5] = ts_set_f32(0.0f);
-                total_rows[6] = ts_set_f32(0.0f);
-                total_rows[7] = ts_set_f32(0.0f);
                 for (int64_t total_j0 = 0,
                     total_j0_end = n / 8; total_j0 < total_j0_end; ++total_j0) {
                     total_rows[0] = ts_add_f32(total_rows[0], ts_load_f32(&e[total_j0 * 8]));
@@ -326,14 +332,6 @@ TS_MANY_ROWS static int ts_softmax_float32_v3_1_y_i0(const void *env, int64_t lo
                         ts_load_f32(&e[n * 2 + total_j0 * 8]));
                     total_rows[3] = ts_add_f32(total_rows[3],
                         ts_load_f32(&e[n * 3 + total_j0 * 8]));
-                    total_rows[4] = ts_add_f32(total_rows[4],
-                        ts_load_f32(&e[n * 4 + total_j0 * 8]));
-                    total_rows[5] = ts_add_f32(total_rows[5],
-                        ts_load_f32(&e[n * 5 + total_j0 * 8]));
-                    total_rows[6] = ts_add_f32(total_rows[6],
-                        ts_load_f32(&e[n * 6 + total_j0 * 8]));
-                    total_rows[7] = ts_add_f32(total_rows[7],
-                        ts_load_f32(&e[n * 7 + total_j0 * 8]));
                 }
                 for (int64_t total_j0 = n / 8,
                     total_j0_end = (n + 7) / 8; total_j0 < total_j0_end; ++total_j0) {
@@ -355,6 +353,29 @@ TS_MANY_ROWS static int ts_softmax_float32_v3_1_y_i0(const void *env, int64_t lo
                                 ts_add_f32(total_rows[3],
                                 ts_load_first_f32(&e[n * 3 + total_j0 * 8], active)),
                                 total_rows[3]);
+                        }
+                    }
+                }
+                total_rows[4] = ts_set_f32(0.0f);
+                total_rows[5] = ts_set_f32(0.0f);
+                total_rows[6] = ts_set_f32(0.0f);
+                total_rows[7] = ts_set_f32(0.0f);
+                for (int64_t total_j0 = 0,
+                    total_j0_end = n / 8; total_j0 < total_j0_end; ++total_j0) {
+                    total_rows[4] = ts_add_f32(total_rows[4],
+                        ts_load_f32(&e[n * 4 + total_j0 * 8]));
+                    total_rows[5] = ts_add_f32(total_rows[5],
+                        ts_load_f32(&e[n * 5 + total_j0 * 8]));
+                    total_rows[6] = ts_add_f32(total_rows[6],
+                        ts_load_f32(&e[n * 6 + total_j0 * 8]));
+                    total_rows[7] = ts_add_f32(total_rows[7],
+                        ts_load_f32(&e[n * 7 + total_j0 * 8]));
+                }
+                for (int64_t total_j0 = n / 8,
+                    total_j0_end = (n + 7) / 8; total_j0 < total_j0_end; ++total_j0) {
+                    {
+                        const int64_t active = n - (total_j0 * 8);
+                        if (active > 0) {
                             total_rows[4] = ts_select_f32(ts_first_m32(active),
                                 ts_add_f32(total_rows[4],
                                 ts_load_first_f32(&e[n * 4 + total_j0 * 8], active)),
@@ -443,10 +464,17 @@ static int ts_softmax_float32_v3_1(const ts_call *call)
                 ts_f32 peak_whole[1] = {{0}};
                 ts_f32 total_rows[8] = {{0}};
                 ts_f32 total_whole[1] = {{0}};
-                for (int64_t peak_rows_init_row = 0,
-                    peak_rows_init_row_end =
-                    m - (y_i0 * 8); peak_rows_init_row < peak_rows_init_row_end; ++peak_rows_init_row) {
-                    peak_rows[peak_rows_init_row] = ts_set_f32((-__builtin_inff()));
+                if (y_i0 * 8 < m) {
+                    peak_rows[0] = ts_set_f32((-__builtin_inff()));
+                }
+                if (y_i0 * 8 + 1 < m) {
+                    peak_rows[1] = ts_set_f32((-__builtin_inff()));
+                }
+                if (y_i0 * 8 + 2 < m) {
+                    peak_rows[2] = ts_set_f32((-__builtin_inff()));
+                }
+                if (y_i0 * 8 + 3 < m) {
+                    peak_rows[3] = ts_set_f32((-__builtin_inff()));
                 }
                 for (int64_t peak_j0 = 0, peak_j0_end = n / 8; peak_j0 < peak_j0_end; ++peak_j0) {
                     if (y_i0 * 8 < m) {
@@ -464,22 +492,6 @@ static int ts_softmax_float32_v3_1(const ts_call *call)
                     if (y_i0 * 8 + 3 < m) {
                         peak_rows[3] = ts_max_f32(peak_rows[3],
                             ts_load_f32(&x[x_s0 * (y_i0 * 8 + 3) + peak_j0 * 8]));
-                    }
-                    if (y_i0 * 8 + 4 < m) {
-                        peak_rows[4] = ts_max_f32(peak_rows[4],
-                            ts_load_f32(&x[x_s0 * (y_i0 * 8 + 4) + peak_j0 * 8]));
-                    }
-                    if (y_i0 * 8 + 5 < m) {
-                        peak_rows[5] = ts_max_f32(peak_rows[5],
-                            ts_load_f32(&x[x_s0 * (y_i0 * 8 + 5) + peak_j0 * 8]));
-                    }
-                    if (y_i0 * 8 + 6 < m) {
-                        peak_rows[6] = ts_max_f32(peak_rows[6],
-                            ts_load_f32(&x[x_s0 * (y_i0 * 8 + 6) + peak_j0 * 8]));
-                    }
-                    if (y_i0 * 8 + 7 < m) {
-                        peak_rows[7] = ts_max_f32(peak_rows[7],
-                            ts_load_f32(&x[x_s0 * (y_i0 * 8 + 7) + peak_j0 * 8]));
                     }
                 }
                 for (int64_t peak_j0 = n / 8,
@@ -528,6 +540,39 @@ static int ts_softmax_float32_v3_1(const ts_call *call)
                             }
                         }
                     }
+                }
+                if (y_i0 * 8 + 4 < m) {
+                    peak_rows[4] = ts_set_f32((-__builtin_inff()));
+                }
+                if (y_i0 * 8 + 5 < m) {
+                    peak_rows[5] = ts_set_f32((-__builtin_inff()));
+                }
+                if (y_i0 * 8 + 6 < m) {
+                    peak_rows[6] = ts_set_f32((-__builtin_inff()));
+                }
+                if (y_i0 * 8 + 7 < m) {
+                    peak_rows[7] = ts_set_f32((-__builtin_inff()));
+                }
+                for (int64_t peak_j0 = 0, peak_j0_end = n / 8; peak_j0 < peak_j0_end; ++peak_j0) {
+                    if (y_i0 * 8 + 4 < m) {
+                        peak_rows[4] = ts_max_f32(peak_rows[4],
+                            ts_load_f32(&x[x_s0 * (y_i0 * 8 + 4) + peak_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 5 < m) {
+                        peak_rows[5] = ts_max_f32(peak_rows[5],
+                            ts_load_f32(&x[x_s0 * (y_i0 * 8 + 5) + peak_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 6 < m) {
+                        peak_rows[6] = ts_max_f32(peak_rows[6],
+                            ts_load_f32(&x[x_s0 * (y_i0 * 8 + 6) + peak_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 7 < m) {
+                        peak_rows[7] = ts_max_f32(peak_rows[7],
+                            ts_load_f32(&x[x_s0 * (y_i0 * 8 + 7) + peak_j0 * 8]));
+                    }
+                }
+                for (int64_t peak_j0 = n / 8,
+                    peak_j0_end = (n + 7) / 8; peak_j0 < peak_j0_end; ++peak_j0) {
                     if (y_i0 * 8 + 4 < m) {
                         {
                             const int64_t active = n - (peak_j0 * 8);
@@ -617,10 +662,17 @@ static int ts_softmax_float32_v3_1(const ts_call *call)
                         }
                     }
                 }
-                for (int64_t total_rows_init_row = 0,
-                    total_rows_init_row_end =
-                    m - (y_i0 * 8); total_rows_init_row < total_rows_init_row_end; ++total_rows_init_row) {
-                    total_rows[total_rows_init_row] = ts_set_f32(0.0f);
+                if (y_i0 * 8 < m) {
+                    total_rows[0] = ts_set_f32(0.0f);
+                }
+                if (y_i0 * 8 + 1 < m) {
+                    total_rows[1] = ts_set_f32(0.0f);
+                }
+                if (y_i0 * 8 + 2 < m) {
+                    total_rows[2] = ts_set_f32(0.0f);
+                }
+                if (y_i0 * 8 + 3 < m) {
+                    total_rows[3] = ts_set_f32(0.0f);
                 }
                 for (int64_t total_j0 = 0,
                     total_j0_end = n / 8; total_j0 < total_j0_end; ++total_j0) {
@@ -638,22 +690,6 @@ static int ts_softmax_float32_v3_1(const ts_call *call)
                     if (y_i0 * 8 + 3 < m) {
                         total_rows[3] = ts_add_f32(total_rows[3],
                             ts_load_f32(&e[n * 3 + total_j0 * 8]));
-                    }
-                    if (y_i0 * 8 + 4 < m) {
-                        total_rows[4] = ts_add_f32(total_rows[4],
-                            ts_load_f32(&e[n * 4 + total_j0 * 8]));
-                    }
-                    if (y_i0 * 8 + 5 < m) {
-                        total_rows[5] = ts_add_f32(total_rows[5],
-                            ts_load_f32(&e[n * 5 + total_j0 * 8]));
-                    }
-                    if (y_i0 * 8 + 6 < m) {
-                        total_rows[6] = ts_add_f32(total_rows[6],
-                            ts_load_f32(&e[n * 6 + total_j0 * 8]));
-                    }
-                    if (y_i0 * 8 + 7 < m) {
-                        total_rows[7] = ts_add_f32(total_rows[7],
-                            ts_load_f32(&e[n * 7 + total_j0 * 8]));
                     }
                 }
                 for (int64_t total_j0 = n / 8,
@@ -701,6 +737,40 @@ static int ts_softmax_float32_v3_1(const ts_call *call)
                             }
                         }
                     }
+                }
+                if (y_i0 * 8 + 4 < m) {
+                    total_rows[4] = ts_set_f32(0.0f);
+                }
+                if (y_i0 * 8 + 5 < m) {
+                    total_rows[5] = ts_set_f32(0.0f);
+                }
+                if (y_i0 * 8 + 6 < m) {
+                    total_rows[6] = ts_set_f32(0.0f);
+                }
+                if (y_i0 * 8 + 7 < m) {
+                    total_rows[7] = ts_set_f32(0.0f);
+                }
+                for (int64_t total_j0 = 0,
+                    total_j0_end = n / 8; total_j0 < total_j0_end; ++total_j0) {
+                    if (y_i0 * 8 + 4 < m) {
+                        total_rows[4] = ts_add_f32(total_rows[4],
+                            ts_load_f32(&e[n * 4 + total_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 5 < m) {
+                        total_rows[5] = ts_add_f32(total_rows[5],
+                            ts_load_f32(&e[n * 5 + total_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 6 < m) {
+                        total_rows[6] = ts_add_f32(total_rows[6],
+                            ts_load_f32(&e[n * 6 + total_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 7 < m) {
+                        total_rows[7] = ts_add_f32(total_rows[7],
+                            ts_load_f32(&e[n * 7 + total_j0 * 8]));
+                    }
+                }
+                for (int64_t total_j0 = n / 8,
+                    total_j0_end = (n + 7) / 8; total_j0 < total_j0_end; ++total_j0) {
                     if (y_i0 * 8 + 4 < m) {
                         {
                             const int64_t active = n - (total_j0 * 8);

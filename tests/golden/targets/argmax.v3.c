@@ -82,18 +82,20 @@ static int ts_argmax_float32_v3_0_y_i(const void *env, int64_t lower, int64_t up
             y[y_s0 * y_i] = (int64_t)INT64_MAX;
             {
                 const ts_f32 held0 = v_rf[0];
-                const ts_i64 ats0 = y_rf[0];
-                const ts_i64 ats1 = y_rf[1];
-                const float top = ts_reduce_max_f32(held0);
-                const int64_t first =
-                    ts_reduce_min_i64(ts_min_i64(ts_select_i64(ts_lo_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats0, ts_set_i64((int64_t)INT64_MAX)), ts_select_i64(ts_hi_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats1, ts_set_i64((int64_t)INT64_MAX))));
-                {
-                    const float value = top, best = v[v_s0 * y_i];
-                    const int64_t at = first, best_at = y[y_s0 * y_i];
-                    if ((!(value <= best) && best == best)
-                        || ((value == best || (value != value && best != best)) && at < best_at)) {
-                        v[v_s0 * y_i] = value;
-                        y[y_s0 * y_i] = at;
+                if ((!ts_all_m32(ts_lt_f32(held0, ts_set_f32(v[v_s0 * y_i]))))
+                    || y[y_s0 * y_i] == (int64_t)INT64_MAX) {
+                    const float top = ts_reduce_max_f32(held0);
+                    const int64_t first =
+                        ts_reduce_min_i64(ts_min_i64(ts_select_i64(ts_lo_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), y_rf[0], ts_set_i64((int64_t)INT64_MAX)), ts_select_i64(ts_hi_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), y_rf[1], ts_set_i64((int64_t)INT64_MAX))));
+                    {
+                        const float value = top, best = v[v_s0 * y_i];
+                        const int64_t at = first, best_at = y[y_s0 * y_i];
+                        if ((!(value <= best) && best == best)
+                            || ((value == best || (value != value && best != best))
+                            && at < best_at)) {
+                            v[v_s0 * y_i] = value;
+                            y[y_s0 * y_i] = at;
+                        }
                     }
                 }
             }
@@ -209,18 +211,20 @@ static int ts_argmax_float32_v3_plain_y_i(const void *env, int64_t lower, int64_
             y[y_s0 * y_i] = (int64_t)INT64_MAX;
             {
                 const ts_f32 held0 = v_rf[0];
-                const ts_i64 ats0 = y_rf[0];
-                const ts_i64 ats1 = y_rf[1];
-                const float top = ts_reduce_max_f32(held0);
-                const int64_t first =
-                    ts_reduce_min_i64(ts_min_i64(ts_select_i64(ts_lo_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats0, ts_set_i64((int64_t)INT64_MAX)), ts_select_i64(ts_hi_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), ats1, ts_set_i64((int64_t)INT64_MAX))));
-                {
-                    const float value = top, best = v[v_s0 * y_i];
-                    const int64_t at = first, best_at = y[y_s0 * y_i];
-                    if ((!(value <= best) && best == best)
-                        || ((value == best || (value != value && best != best)) && at < best_at)) {
-                        v[v_s0 * y_i] = value;
-                        y[y_s0 * y_i] = at;
+                if ((!ts_all_m32(ts_lt_f32(held0, ts_set_f32(v[v_s0 * y_i]))))
+                    || y[y_s0 * y_i] == (int64_t)INT64_MAX) {
+                    const float top = ts_reduce_max_f32(held0);
+                    const int64_t first =
+                        ts_reduce_min_i64(ts_min_i64(ts_select_i64(ts_lo_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), y_rf[0], ts_set_i64((int64_t)INT64_MAX)), ts_select_i64(ts_hi_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), y_rf[1], ts_set_i64((int64_t)INT64_MAX))));
+                    {
+                        const float value = top, best = v[v_s0 * y_i];
+                        const int64_t at = first, best_at = y[y_s0 * y_i];
+                        if ((!(value <= best) && best == best)
+                            || ((value == best || (value != value && best != best))
+                            && at < best_at)) {
+                            v[v_s0 * y_i] = value;
+                            y[y_s0 * y_i] = at;
+                        }
                     }
                 }
             }

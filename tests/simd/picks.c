@@ -1,0 +1,42 @@
+/* Loads of every second, third and fourth element, lane by lane, of arrays that end with a page: what
+   is beyond may not be touched. Prints as forms.c does. */
+#include "ts_abi.h"
+#include "ts_simd.h"
+
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static long checks, failures;
+
+static void expect(bool good, const char *form, long lane) {
+    checks++;
+    if (!good && failures++ < 40) printf("%s lane %ld\n", form, lane);
+}
+
+static char *last_of_page(size_t bytes) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    static char *start;
+    if (!start) {
+        start = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        mprotect(start + page, page, PROT_NONE);
+    }
+    return start + page - bytes;
+}
+
+#define STEP(T, C, B, step)                                                       \
+    {                                                                             \
+        const int count = (step) * (TS_LANES_##B - 1) + 1;                        \
+        C *const p = (C *)last_of_page((size_t)count * sizeof(C)), got[64];       \
+        for (int i = 0; i < count; i++) p[i] = (C)(i + 1);                        \
+        ts_store_##T(got, ts_load_strided_##T(p, step));                          \
+        for (int i = 0; i < TS_LANES_##B; i++)                                    \
+            expect(got[i] == p[i * (step)], "ts_load_strided_" #T " " #step, i);  \
+    }
+#define STEPS(T, C, B, U, CU) STEP(T, C, B, 2) STEP(T, C, B, 3) STEP(T, C, B, 4)
+
+int main(void) {
+    TS_ALL(STEPS)
+    printf("%s: %ld checks, %ld failures\n", TS_LEVEL, checks, failures);
+    return failures != 0;
+}
