@@ -477,6 +477,6 @@ def test_without_a_name_it_is_the_variant_of_usual_calls(
 ) -> None:
     path = tmp_path / "sum.yaml"
     shutil.copy(ROOT / "kernels_spec" / "sum.yaml", path)
-    for given, said in (((), "assume(m >= 0)"), (("--variant", "0"), "assume(n <= 1 and m >= 8)")):
+    for given, said in (((), "assume(m >= 0)"), (("--variant", "0"), "assume(n <= 6 and m >= 8)")):
         assert main(["show", str(path), *given]) == 0
         assert said in capsys.readouterr().out

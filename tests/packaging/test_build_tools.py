@@ -113,6 +113,7 @@ def _difference(checkout: Path, *commits: str) -> subprocess.CompletedProcess[st
     return subprocess.run(command, cwd=checkout, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.thorough
 def test_difference_between_commits_and_the_working_tree(checkout: Path) -> None:
     spec = checkout / "kernels_spec" / "normalize.yaml"
     spec.write_text(spec.read_text().replace("x[i, j] / sqrt", "2 * x[i, j] / sqrt"))
