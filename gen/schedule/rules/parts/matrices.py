@@ -22,7 +22,7 @@ THIN = 4  # columns that are few
 LONG = 16  # terms that pay for the sum of a vector's lanes
 DEEP = 128  # ... and for inner products in place of a copy
 LOW = 32  # rows of which inner products are as fast as tiles
-MANY = 192  # rows that pay for a copy of a transpose element by element
+TALL = 192  # rows that pay for a copy of a transpose element by element
 
 
 def operands(each: SumRead, rows: str, line: str) -> tuple[ArrayAccess, ArrayAccess] | None:
@@ -48,7 +48,7 @@ def special(
         inner = inner_products(draft, reader, (each,), line, rows)
         yield inner.under(f"{terms} >= {DEEP}", f"{high} < {LOW}")
     tile = RegisterTile(line, rows, turned=True)
-    yield by_tiles(draft, reader, (each,), tile).under(f"{high} < {MANY}")
+    yield by_tiles(draft, reader, (each,), tile).under(f"{high} < {TALL}")
 
 
 def _columns(draft: Draft, reader: Nest, each: SumRead, line: str, rows: str) -> Draft:
