@@ -87,7 +87,10 @@ def register_start(
 
 def _start(view: Registers, indices: tuple[Expr, ...], lane: str, stores: bool) -> Linear | None:
     if view.turn and stores is view.turn.columns:
-        indices = indices[::-1]
+        rows, columns = (k for k, e in enumerate(view.buffer.shape) if constant(e) != 1)
+        at = [*indices]
+        at[rows], at[columns] = indices[columns], indices[rows]
+        indices = tuple(at)
     offset = flat(view.buffer, indices)
     return offset.without(Var(lane)) if offset.coefficient(lane) == 1 else None
 

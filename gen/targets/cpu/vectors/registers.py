@@ -69,14 +69,15 @@ def register_view(
 def _turned(
     name: str, buffer: ir.Buffer, body: ir.Stmt, native: int, dtypes: Mapping[str, DType]
 ) -> Registers | None:
-    """The buffer as vectors that are transposed once, if it is a tile for that: square, its side a
-    multiple of the native lanes, whose rows alone are stored or updated, and then only whole
-    columns are loaded; or the other way about.
+    """The buffer as vectors that are transposed once, if it is a tile for that: square, but for axes
+    of one element, its side a multiple of the native lanes, whose rows alone are stored or updated,
+    and then only whole columns are loaded; or the other way about.
 
     Where each row is stored once, a lane that a guard leaves out holds anything: no other store has
     written it.
     """
-    side, *others = (constant(extent) or 0 for extent in buffer.shape)
+    extents = (constant(extent) or 0 for extent in buffer.shape)
+    side, *others = [extent for extent in extents if extent != 1] or [0]
     if others != [side] or side % native or not isinstance(body, ir.Seq):
         return None
     if buffer.dtype not in WORDS or buffer.dtype.is_complex:
