@@ -64,7 +64,8 @@ def test_conv2d(dtype: Any, stride: int, padding: int, dilation: int, groups: in
 @pytest.mark.parametrize(("stride", "padding", "dilation"), sorted({s[:3] for s in SCALARS}))
 def test_depthwise_conv2d(dtype: Any, stride: int, padding: int, dilation: int) -> None:
     options = {"stride": stride, "padding": padding, "dilation": dilation}
-    for c, h, w, kh, kw in ((3, 7, 6, 3, 2), (2, 30, 75, 3, 3), (3, 5, 5, 1, 1)):
+    shapes = ((3, 7, 6, 3, 2), (2, 30, 75, 3, 3), (16, 9, 7, 3, 3), (35, 8, 19, 2, 5))
+    for c, h, w, kh, kw in (*shapes, (3, 5, 5, 1, 1)):
         x, weight, bias = normal(dtype, 2, c, h, w), normal(dtype, c, kh, kw), normal(dtype, c)
         compare("depthwise_conv2d", {"x": x, "weight": weight, "bias": bias}, **options)
     y = ts.depthwise_conv2d(x, weight, bias, **options)

@@ -149,18 +149,18 @@ def windows(x: Array, size: int, stride: int, padding: int, border: float) -> It
 )
 def test_poolings(size: int, stride: int, padding: int, dtype: Any) -> None:
     options = {"size": size, "stride": stride, "padding": padding}
-    for h, w in ((5, 5), (9, 40), (6, 131)):
-        x = normal(dtype, 2, h, w)
+    for m, h, w in ((2, 5, 5), (2, 9, 40), (2, 6, 131), (33, 4, 140), (16, 6, 5), (17, 9, 40)):
+        x = normal(dtype, m, h, w)
         largest = [v.max((1, 2)) for v in windows(x, size, stride, padding, -np.inf)]
         means = [v.mean((1, 2), dtype=float) for v in windows(x, size, stride, padding, 0)]
         got = ts.max_pool2d(x, **options)
-        assert np.array_equal(got.reshape(2, -1), np.transpose(largest))
+        assert np.array_equal(got.reshape(m, -1), np.transpose(largest))
         assert got.shape[1] == (h + 2 * padding - size) // stride + 1
-        close(ts.avg_pool2d(x, **options).reshape(2, -1), np.transpose(means), 30)
+        close(ts.avg_pool2d(x, **options).reshape(m, -1), np.transpose(means), 30)
     x[1, 3, 17] = np.nan
     bad = [np.isnan(v).any((1, 2)) for v in windows(x, size, stride, padding, 0)]
     for pooled in (ts.max_pool2d(x, **options), ts.avg_pool2d(x, **options)):
-        assert np.array_equal(np.isnan(pooled).reshape(2, -1), np.transpose(bad))
+        assert np.array_equal(np.isnan(pooled).reshape(m, -1), np.transpose(bad))
 
 
 def test_poolings_refuse() -> None:

@@ -13,7 +13,7 @@ from typing import assert_never, final
 import islpy as isl
 
 from ...ir import nodes as ir
-from ...ir.algebra import TRUE, index
+from ...ir.algebra import TRUE, conjuncts, index
 from ...ir.exchanges import Exchange, exchange
 from ...ir.launch import axes, owners
 from ...ir.text.print_expr import expr_to_text
@@ -154,10 +154,10 @@ def outline(kernel: ir.Kernel, assumptions: tuple[ir.Expr, ...] = ()) -> Outline
         context = context.lower_bound_val(isl.dim_type.param, k, 0)
         context = context.upper_bound_val(isl.dim_type.param, k, phase.size - 1)
     nowhere = frame(parameters, ())
-    for assumption in (*kernel.assumptions, *assumptions):
+    for part in (p for a in (*kernel.assumptions, *assumptions) for p in conjuncts(a)):
         # What isl cannot say is left out: the proof then assumes less.
         try:
-            context = context.intersect(region(assumption, nowhere))
+            context = context.intersect(region(part, nowhere))
         except NotAffine:
             continue
     arguments = {p.buffer.name: _storage(p.buffer, (), parameters, p) for p in kernel.parameters}

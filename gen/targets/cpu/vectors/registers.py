@@ -69,7 +69,7 @@ def register_view(
 def _turned(
     name: str, buffer: ir.Buffer, body: ir.Stmt, native: int, dtypes: Mapping[str, DType]
 ) -> Registers | None:
-    """The buffer as vectors that are transposed once, if it is a tile for that: square, but for axes
+    """The buffer as vectors that are transposed once, if it is a tile for that: square but for axes
     of one element, its side a multiple of the native lanes, whose rows alone are stored or updated,
     and then only whole columns are loaded; or the other way about.
 
