@@ -12,6 +12,7 @@ from gen.ir.nodes import Kernel, Loop
 from gen.ir.walk import loops, replace_stmt
 from gen.pipeline import generate
 from gen.poly.certificate import Scheduled
+from gen.poly.prove import prove
 from gen.poly.workbench import Workbench
 from gen.schedule.primitives.unroll import Unroll
 from gen.targets.registry import TARGETS
@@ -72,6 +73,14 @@ def test_levels_share_plain_schedules_and_steps_are_not_proved(tmp_path: Path) -
     generate(TARGETS.load(written(tmp_path)), TARGETS.chosen(None), prove)
     proofs = Counter(id(plain) for plain, _ in asked)
     assert sorted(proofs.values()) == [3, 3, 3, 3]  # of each dtype and variant one a level
+
+
+def test_a_part_of_a_condition_that_isl_cannot_say_leaves_the_others_known(tmp_path: Path) -> None:
+    """Whole fours have no guard: that is right where the condition holds, and is proved so."""
+    path = tmp_path / "both.yaml"
+    path.write_text(SPEC.format(name="both").replace("n >= 4", "n * n <= 4096 and n % 4 == 0"))
+    made = generate(TARGETS.load(path), TARGETS.chosen(None, ["v3"]), prove)
+    assert "z_i_1" not in made.c_files["both.v3.c"]  # no loop of a rest
 
 
 def test_a_step_that_breaks_a_rule_is_named(

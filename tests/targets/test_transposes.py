@@ -73,6 +73,16 @@ def test_columns_become_rows_in_registers(level: Level) -> None:
     check(transposed(lanes, "float32", **places), level, "float32", turned=True)
 
 
+@pytest.mark.parametrize("other_way", [False, True])
+def test_axes_of_one_element(level: Level, other_way: bool) -> None:
+    """Such as those of the images that a tile is of."""
+    lanes = Processor(level).lanes(DType.FLOAT32)
+    store, load = "t[0, a % {w}, 0, l % {w}]", "t[0, l % {w}, 0, a % {w}]"
+    store, load = (load, store) if other_way else (store, load)
+    source = transposed(lanes, "float32", store=store, load=load, shape="1, {w}, 1, {w}")
+    check(source, level, "float32", turned=True)
+
+
 @pytest.mark.parametrize("vectors", [2, 3, pytest.param(4, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_rows_of_several_vectors(level: Level, dtype: str, vectors: int) -> None:
