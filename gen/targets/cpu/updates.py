@@ -264,7 +264,8 @@ def _least(has: Sequence[str], bits: int, at: ir.Expr, parts: Parts, code: Vecto
 
 def _pairs(body: ir.Update, dtypes: tuple[DType, ...], code: Vectors, in_order: bool) -> list[str]:
     """(value, index) lanes combined with those of the targets, lane by lane. in_order: no index
-    is before the one that is there, unless none is.
+    is before the one that is there, unless none is: that is asked where a value is the identity's,
+    as the masks of indices are longer, and what waits for them is every comparison after it.
     """
     (value_type, index_type), b = dtypes, dtypes[0].bits
     s, t = suffix(value_type), suffix(index_type)
@@ -278,6 +279,7 @@ def _pairs(body: ir.Update, dtypes: tuple[DType, ...], code: Vectors, in_order: 
         lines += [f"    const ts_{suf} {name}{q} = {p};" for q, p in enumerate(parts)]
     count = code.shape.parts(b)
     index_bits = index_type.bits
+    none = f"ts_set_{s}({identity(body.combiner, value_type, 0)})"
     nobody = f"ts_set_{t}({identity(body.combiner, index_type, 1)})"
     nearer = tuple(
         f"ts_eq_{t}(best_at{q}, {nobody})" if in_order else f"ts_lt_{t}(at{q}, best_at{q})"
@@ -293,8 +295,13 @@ def _pairs(body: ir.Update, dtypes: tuple[DType, ...], code: Vectors, in_order: 
         )
         nans = f"ts_mand_m{b}(ts_ne_{s}({v}, {v}), ts_ne_{s}({best}, {best}))"
         equal = f"ts_mor_m{b}(ts_eq_{s}({v}, {best}), {nans})"
-        nearest = tie[q] if in_order else f"ts_mand_m{b}({equal}, {tie[q]})"
-        lines.append(f"    const ts_m{b} wins{q} = ts_mor_m{b}({beyond}, {nearest});")
+        if in_order:
+            found = f"ts_any_m{b}(ts_eq_{s}({best}, {none}))"
+            lines.append(f"    ts_m{b} wins{q} = {beyond};")
+            lines.append(f"    if ({found}) wins{q} = ts_mor_m{b}(wins{q}, {tie[q]});")
+        else:
+            nearest = f"ts_mand_m{b}({equal}, {tie[q]})"
+            lines.append(f"    const ts_m{b} wins{q} = ts_mor_m{b}({beyond}, {nearest});")
         wins.append(f"wins{q}")
     for position, (name, dtype) in enumerate(zip(("value", "at"), dtypes, strict=True)):
         on = masks.widths(tuple(wins), b, dtype.bits, code.shape)
