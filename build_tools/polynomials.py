@@ -239,7 +239,7 @@ def fit(task: Fit) -> tuple[tuple[float, ...], Decimal]:
 
 HALF_LN2 = Decimal(2).ln() / 2 * Decimal("1.0001")
 ROOT = Decimal(2).sqrt()
-TANH_MAX = Decimal("0.5625") ** 2
+TANH_MAX = Decimal("0.34375") ** 2
 EIGHTH_TURN = (PI / 4 * Decimal("1.01")) ** 2  # as quotients by pi/2 are rounded
 Z_MAX = ((ROOT - 1) / (ROOT + 1)) ** 2
 
@@ -247,13 +247,13 @@ FITS = (
     Fit("exp f32", exp_tail, exp_weight, -HALF_LN2, HALF_LN2, 4, True),
     Fit("log f32", log_tail, log_weight, 1 / ROOT - 1, ROOT - 1, 8, True),
     Fit("erf f32", erf_exponent, erf_weight, Decimal(0), Decimal(4), 8, True),
-    Fit("tanh f32", tanh_tail, tanh_weight, Decimal(0), TANH_MAX, 4, True),
+    Fit("tanh f32", tanh_tail, tanh_weight, Decimal(0), TANH_MAX, 3, True),
     Fit("sin f32", sin_tail, sin_weight, Decimal(0), EIGHTH_TURN, 3, True),
     Fit("cos f32", cos_tail, cos_weight, Decimal(0), EIGHTH_TURN, 2, True),
     Fit("exp f64", exp_tail, exp_weight, -HALF_LN2, HALF_LN2, 10, False),
     Fit("log f64", atanh_tail, atanh_weight, Decimal(0), Z_MAX, 6, False),
     Fit("erf f64", erf_exponent, erf_weight, Decimal(0), Decimal(6), 23, False),
-    Fit("tanh f64", tanh_tail, tanh_weight, Decimal(0), TANH_MAX, 10, False),
+    Fit("tanh f64", tanh_tail, tanh_weight, Decimal(0), TANH_MAX, 7, False),
     Fit("sin f64", sin_tail, sin_weight, Decimal(0), EIGHTH_TURN, 6, False),
     Fit("cos f64", cos_tail, cos_weight, Decimal(0), EIGHTH_TURN, 6, False),
 )

@@ -102,16 +102,17 @@ TS_INLINE V F(sigmoid)(V x) {
     return F(fma)(-n, q, n);
 }
 
-/* Below 9/16 an odd polynomial; above, 1 - 2e / (1 + e) for e = exp(-2x). */
+/* Below 11/32 an odd polynomial; above, m / (m + 2) for m = exp(2x) - 1, whose error counts less
+   the larger it is. */
 TS_INLINE V F(tanh)(V input) {
     V y = F(clamp)(F(abs)(input), K(0.0f), K(10.0f));
     V x = y * y;
     V p = K(TS_TANH_F32_TOP);
     TS_TANH_F32(HORNER)
     V small = F(fma)(x * y, p, y);
-    V e = F(expm1_small)(K(-2.0f) * y) + K(1.0f);
-    V large = K(1.0f) - (e + e) / (e + K(1.0f));
-    return F(with_sign)(F(select)(F(lt)(y, K(0.5625f)), small, large), input);
+    V m = F(expm1_small)(y + y);
+    V large = m / (m + K(2.0f));
+    return F(with_sign)(F(select)(F(lt)(y, K(0.34375f)), small, large), input);
 }
 
 /* erf(x) = 1 - exp(-(x + x p(x))) */

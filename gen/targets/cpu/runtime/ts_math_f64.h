@@ -76,16 +76,16 @@ TS_INLINE V F(sigmoid)(V x) {
     return F(fma)(-n, q, n);
 }
 
-/* Below 9/16 an odd polynomial; above, 1 - 2e / (1 + e) for e = exp(-2x). */
+/* Below 11/32 an odd polynomial; above, m / (m + 2) for m = exp(2x) - 1. */
 TS_INLINE V F(tanh)(V input) {
     V y = F(clamp)(F(abs)(input), K(0.0), K(20.0));
     V x = y * y;
     V p = K(TS_TANH_F64_TOP);
     TS_TANH_F64(HORNER)
     V small = F(fma)(x * y, p, y);
-    V e = F(expm1_small)(K(-2.0) * y) + K(1.0);
-    V large = K(1.0) - (e + e) / (e + K(1.0));
-    return F(with_sign)(F(select)(F(lt)(y, K(0.5625)), small, large), input);
+    V m = F(expm1_small)(y + y);
+    V large = m / (m + K(2.0));
+    return F(with_sign)(F(select)(F(lt)(y, K(0.34375)), small, large), input);
 }
 
 /* erf(x) = 1 - exp(-(x + x p(x))) */
