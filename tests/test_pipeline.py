@@ -83,6 +83,14 @@ def test_a_part_of_a_condition_that_isl_cannot_say_leaves_the_others_known(tmp_p
     assert "z_i_1" not in made.c_files["both.v3.c"]  # no loop of a rest
 
 
+@pytest.mark.parametrize("level", ["v3", "v4"])
+def test_a_loop_of_one_iteration_leaves_a_tile_in_registers(level: str) -> None:
+    """On v4 a row is one vector, and the loop over a row's vectors runs once."""
+    spec = TARGETS.load(Path(__file__).parent / "lower" / "one_vector.yaml")
+    (made,) = generate(spec, TARGETS.chosen(None, [level]), prove).c_files.values()
+    assert "ts_f32 s[4]" in made and "ts_workspace_acquire" not in made
+
+
 def test_a_step_that_breaks_a_rule_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,8 @@ loop that holds all its accesses and that every read shares with its writer (`si
 from collections.abc import Mapping
 from dataclasses import replace
 
+from ...ir.algebra import sub
+from ...ir.index.linear import constant
 from ...ir.launch import OUTSIDE
 from ...ir.nodes import Allocate, Block, Buffer, Destination, Load, Loop, LoopKind, Stmt
 from ...ir.walk import (
@@ -109,7 +111,7 @@ def _home(root: Stmt, flow: Flow, wanted: Buffer) -> str | None:
     for loop, *others in zip(*(around for _, around in users), strict=False):
         if any(other is not loop for other in others):
             break
-        if any(loop.var not in source.shared for source in sources):
+        if not _runs_once(loop) and any(loop.var not in source.shared for source in sources):
             break
         if loop.kind.is_bound and wanted.scope in OUTSIDE:
             break
@@ -118,6 +120,11 @@ def _home(root: Stmt, flow: Flow, wanted: Buffer) -> str | None:
             break  # one buffer of all lanes, of which each has its own elements, is a vector
         home = loop.var
     return home
+
+
+def _runs_once(loop: Loop) -> bool:
+    """Whether all reads share its iteration with what they read."""
+    return constant(sub(loop.upper, loop.lower)) == 1
 
 
 def _moves(block: Block, buffer: str, lane: str) -> bool:
