@@ -10,12 +10,12 @@ order, in which
 What is left in a vectorized loop is a mask.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
 from ..ir import nodes as ir
-from ..ir.algebra import conjunction, conjuncts
+from ..ir.algebra import conjunction, conjuncts, less
 from ..ir.index.facts import Facts, map_inside, of_kernel
 from ..ir.index.inequalities import Ranges, inequalities, least, threshold
 from ..ir.index.linear import Linear, constant, linear
@@ -76,7 +76,7 @@ def _loop(loop: ir.Loop, facts: Facts, in_edge: bool) -> ir.Stmt:
     head_end = decided(ir.BinaryOp.MIN, begin, loop.upper, facts) if first else loop.lower
     tail_begin = decided(ir.BinaryOp.MAX, end, head_end, facts) if last else loop.upper
     reach = _reach(loop, facts)
-    parts = []
+    parts = list[ir.Loop]()
     for lower, upper, edge in (
         (reach.lower if first else loop.lower, head_end, True),
         (begin, end, in_edge),  # empty where begin >= end
@@ -90,7 +90,29 @@ def _loop(loop: ir.Loop, facts: Facts, in_edge: bool) -> ir.Stmt:
         if edge and _at_most_once(part, facts):
             part = replace(part, kind=ir.LoopKind.SERIAL)
         parts.append(replace(part, body=_visit(part.body, facts.inside(part), edge)))
+    once = any(part.kind is ir.LoopKind.SERIAL for part in parts)
+    if once and len(parts) > 1 and _worth_a_thread(loop):
+        return _together(loop, parts)
     return seq(tuple(parts))
+
+
+def _worth_a_thread(loop: ir.Loop) -> bool:
+    """Whether an iteration of a parallel loop may be long, as one of a few vectors is not."""
+    inside = loops(loop.body)
+    return loop.kind is ir.LoopKind.PARALLEL and any(n.kind not in _WHOLE for n in inside)
+
+
+def _together(loop: ir.Loop, parts: Sequence[ir.Loop]) -> ir.Loop:
+    """The parts of a parallel loop in one: an edge runs beside the rest, not after it, when other
+    threads would have to wait.
+    """
+    var, inside = ir.Var(loop.var), []
+    for k, part in enumerate(parts):
+        after = [ir.Binary(ir.BinaryOp.LE, part.lower, var)] if k else []
+        before = [less(var, part.upper)] if part is not parts[-1] else []
+        inside.append(ir.If(conjunction(*after, *before), part.body))
+    body = ir.Seq(tuple(inside))
+    return replace(loop, lower=parts[0].lower, upper=parts[-1].upper, body=body)
 
 
 def _reached(edge: ir.Loop, facts: Facts) -> ir.Loop:

@@ -4,6 +4,8 @@ Input: a loop. Output: C text of the least number of iterations a chunk, from a 
 that is roughly right: trip counts are exact, an operation counts as one whatever its type.
 """
 
+from functools import reduce
+
 from ...ir import nodes as ir
 from ...ir.algebra import add, index, maximum, mul, sub
 from ...ir.index.linear import constant, tidy
@@ -30,7 +32,12 @@ _DEAR = frozenset(
 
 
 def grain(loop: ir.Loop, scalars: Scalars) -> str:
-    work = scalars.index(substitute(_work(loop.body), {loop.var: loop.lower}))
+    """In C, the iterations that are a chunk of work, at least one. Where an iteration runs one of
+    several parts, as at an edge, the dearest counts.
+    """
+    apart = isinstance(loop.body, ir.Seq) and all(isinstance(s, ir.If) for s in loop.body.body)
+    parts = nested(loop.body) if apart else (loop.body,)
+    work = scalars.index(substitute(reduce(maximum, map(_work, parts)), {loop.var: loop.lower}))
     if work.isdigit():
         return str(max(1, CHUNK // max(1, int(work))))
     return f"1 + {CHUNK} / ts_max_i64_s(1, {work})"
