@@ -115,13 +115,15 @@ def kernel_pages(folder: Path) -> dict[str, str]:
 
 
 def _recipes(spec: KernelSpec) -> str:
-    """The recipes as the file has them."""
+    """The recipes as the file has them, and the macros that they use."""
     if not spec.recipes:
         return ""
     text = Path(spec.path).read_text("utf-8")
-    written = re.search(r"^recipes:\n((?:[ #].*\n|\n)*)", text, re.MULTILINE)
-    assert written is not None, f"{spec.path}: the recipes are not a block of their own"
-    return f"Runs by ([primitives](../primitives.md))\n\n{_code(written[0], 'yaml')}\n"
+    found = re.finditer(r"^(macros|recipes):\n(?:[ #].*\n|\n)*", text, re.MULTILINE)
+    written = {block[1]: block[0] for block in found}
+    assert "recipes" in written, f"{spec.path}: the recipes are not a block of their own"
+    text = written.get("macros", "") + written["recipes"]
+    return f"Runs by ([primitives](../primitives.md))\n\n{_code(text, 'yaml')}\n"
 
 
 def _sentence(doc: str) -> str:

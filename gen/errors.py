@@ -10,17 +10,35 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
+class Use:
+    """That a macro is used, and where. params: the names of its parameters."""
+
+    macro: str
+    params: tuple[str, ...]
+    span: "Span"
+
+
+@dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of one line of a source file."""
+    """A stretch of one line of a source file.
+
+    use: of the macro that the line is in, where the line counts as it is written out for that use.
+    """
 
     path: str
     line: int
     column: int
     length: int = 1
     text: str = field(default="", compare=False, repr=False)
+    use: Use | None = None
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}:{self.column}"
+
+    @property
+    def uses(self) -> tuple[Use, ...]:
+        """From the macro that the line is in to the use that stands in a recipe."""
+        return () if self.use is None else (self.use, *self.use.span.uses)
 
 
 class TilesmithError(Exception):
@@ -76,15 +94,26 @@ def render(
     hint: str | None,
     notes: tuple[str, ...] = (),
 ) -> str:
-    """The message as a compiler prints it: place, text, source line, caret, notes, hint."""
+    """The message as a compiler prints it: place, text, source line, caret, the uses of macros
+    that the line is written out for, notes, hint.
+    """
     lines = [f"{span}: {severity}: {message}" if span else f"{severity}: {message}"]
-    if span and span.text:
-        lines.append("    " + span.text)
-        lines.append("    " + " " * (span.column - 1) + "^" * max(1, span.length))
+    if span:
+        lines += _shown(span)
+        for use in span.uses:
+            lines += [f"{use.span}: in the macro '{use.macro}', used here", *_shown(use.span)]
     lines += [f"  {note}" for note in notes]
     if hint:
         lines.append(f"  hint: {hint}")
     return "\n".join(lines)
+
+
+def _shown(span: Span) -> tuple[str, ...]:
+    """The line, with a caret under the place."""
+    if not span.text:
+        return ()
+    caret = " " * (span.column - 1) + "^" * max(1, span.length)
+    return f"    {span.text}", f"    {caret}"
 
 
 def told(error: TilesmithError | OSError | MemoryError) -> str:

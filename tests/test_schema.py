@@ -136,6 +136,62 @@ def _read(text: str) -> None:
     schedule(spec, choices(spec)[0], Cpu(Level.V3), lambda *_: None)
 
 
+MACROS = NORMALIZE.replace(
+    "recipes:\n",
+    """\
+macros:
+  line:
+    params: [block, loops, width]
+    steps:
+      - reorder: {loops: $loops}
+      - vectorize: {loop: $block.j, width: $width}
+      - set_scope: {buffer: $block, scope: $width}
+  both:
+    steps:
+      - line: {block: y, loops: [y.i, y.j], width: 8}
+      - inline_all
+recipes:
+""",
+).replace(
+    "- parallel: {loop: y.i}",
+    "- line: {block: y, loops: [y.i, y.j], width: $lanes}\n          - both",
+)
+
+
+def test_macros_are_valid() -> None:
+    loads(MACROS, "k.yaml")
+    VALIDATOR.validate(parsed(MACROS))
+
+
+MISTAKES_IN_MACROS = {
+    "a macro without steps": ("    steps:\n      - line: {block: y, loops: [y.i, y.j], width: 8}\n"
+                              "      - inline_all\n", "    params: []\n"),
+    "an unknown key of a macro": ("params:", "parameters:"),
+    "a parameter with a digit": ("[block, loops, width]", "[block2, loops, width]"),
+    "an unknown argument": ("{loops: $loops}", "{loop: $loops}"),
+    "an ill-typed argument": ("{loops: $loops}", "{loops: 4}"),
+    "a map for a parameter": ("y.j], width: $lanes}", "y.j], width: {a: 1}}"),
+    "no parameters for a primitive": ("- inline_all", "- vectorize"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES_IN_MACROS)
+def test_a_mistake_in_macros_is_refused(mistake: str) -> None:
+    old, new = MISTAKES_IN_MACROS[mistake]
+    assert MACROS.count(old) == 1
+    text = MACROS.replace(old, new)
+    with pytest.raises(jsonschema.ValidationError):
+        VALIDATOR.validate(parsed(text))
+    with pytest.raises(TilesmithError):
+        _read(text)
+
+
+def test_without_macros_a_step_is_a_primitive() -> None:
+    text = NORMALIZE.replace("- parallel:", "- paralel:")
+    assert not VALIDATOR.is_valid(parsed(text))
+    assert VALIDATOR.is_valid(parsed(text + "macros: {paralel: {steps: [inline_all]}}"))
+
+
 def test_every_key_is_explained_as_on_the_page() -> None:
     keys = schema.schema(TARGETS)["properties"]
     table = PAGE.partition("\n## Keys\n")[2].partition("\n## ")[0]

@@ -57,3 +57,56 @@ def test_what_comes_before_a_step_that_is_wrong(
     out, err = capsys.readouterr()
     assert shown in out + err and hidden not in out
     assert ("vectorize (loop t.jj): there is no loop 't.jj'" in err) == (status == 1)
+
+
+MACROS = BROKEN.replace(
+    "recipes:\n",
+    """\
+macros:
+  line:
+    params: [block, index]
+    steps:
+      - split: {loop: $block.$index, factors: [null, $width]}
+      - vectorize: {loop: $block.$index_1, width: $width}
+recipes:
+""",
+).replace(
+    "          - vectorize: {loop: t.jj, width: $width}\n",
+    "          - line: {block: t, index: j}\n          - line: {block: y, index: j}\n",
+)
+
+
+def test_a_step_of_a_macro_that_is_wrong(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The steps before it are shown, those of the macro's first use too; its error has the line of
+    the macro and that of the second use.
+    """
+    path = tmp_path / "k.yaml"
+    path.write_text(MACROS)
+    assert main(["show", str(path), "--steps"]) == 1
+    out, err = capsys.readouterr()
+    headings = [line for line in out.splitlines() if line.startswith("#  ")]
+    assert headings[3:5] == [
+        "#   k.yaml:16  - split: {loop: $block.$index, factors: [null, $width]}",
+        "#     of the macro line, used in line 25",
+    ]
+    assert "# step 3: vectorize: {loop: t.j_1" in out and "y.j" not in out
+    assert err == (
+        f"{path}:16:9: error: split (loop y.j): there is no loop 'y.j'\n"
+        "          - split: {loop: $block.$index, factors: [null, $width]}\n"
+        "            ^\n"
+        f"{path}:26:13: in the macro 'line', used here\n"
+        "              - line: {block: y, index: j}\n"
+        "                ^\n"
+        "  hint: did you mean 'y.i'?\n"
+    )
+
+
+def test_the_page_says_where_a_macro_is_used(tmp_path: Path) -> None:
+    path, page = tmp_path / "k.yaml", tmp_path / "k.html"
+    path.write_text(
+        MACROS.replace("          - line: {block: y, index: j}\n", "").replace("y.j", "y.i")
+    )
+    assert main(["show", str(path), "--html", str(page)]) == 0
+    assert '<span class="no">line 16, used in line 25</span>' in page.read_text("utf-8")

@@ -23,12 +23,20 @@ def before(spec: KernelSpec, error: TilesmithError) -> KernelSpec | None:
 
 def _refused(variant: RecipeVariant, span: Span | None) -> int | None:
     """The number of the step that the place is in: each begins a line."""
-    lines = [step.span.line for step in variant.steps]
-    if span is None or span.path != variant.span.path or not lines or span.line < lines[0]:
+    places = [_lines(step.span) for step in variant.steps]
+    if span is None or span.path != variant.span.path or not places or _lines(span) < places[0]:
         return None
-    number = sum(line <= span.line for line in lines) - 1
-    inside = span.line == lines[number] or number + 1 < len(lines)
+    place = _lines(span)
+    number = sum(begin <= place for begin in places) - 1
+    inside = place == places[number] or number + 1 < len(places)
     return number if inside else None
+
+
+def _lines(span: Span) -> tuple[int, ...]:
+    """The line of a step in the recipe; where that uses a macro, then the line in the macro, and so
+    on: in the order of the steps that are written out.
+    """
+    return tuple(place.line for place in reversed((span, *(use.span for use in span.uses))))
 
 
 def _with(recipe: Recipe, old: RecipeVariant, new: RecipeVariant) -> Recipe:

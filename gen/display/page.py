@@ -145,7 +145,9 @@ def _recipe(number: int, moments: Sequence[Moment]) -> str:
         text = "" if span is None else " ".join(span.text.split())
         line = ""
         if span is not None and [f"- {moment.title}" for _, moment in steps] != [text]:
-            line = f'<p class="line"><span class="no">line {span.line}</span> {escape(text)}</p>'
+            used = "".join(f", used in line {use.span.line}" for use in span.uses)
+            where = f"line {span.line}{used}"
+            line = f'<p class="line"><span class="no">{where}</span> {escape(text)}</p>'
         items.append(f"<li>{line}{buttons}</li>")
     hidden = " hidden" if number else ""
     return f'<ol class="recipe" data-view="{number}"{hidden}>{"".join(items)}</ol>'

@@ -162,7 +162,7 @@ class ExternalFunction:
 @dataclass(frozen=True, slots=True)
 class RecipeStep:
     """One step of a recipe: a primitive's name and its arguments, not yet decoded: a map, where
-    they are right.
+    they are right. In a macro, and in a recipe as it is written, it may be a macro's name.
     """
 
     primitive: str
@@ -198,7 +198,7 @@ class Param:
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """How to run the kernel on a target or on one of its levels, `target.level`; whether there is
-    such a target the registry of targets says.
+    such a target the registry of targets says. macros: the names of those in its file.
     """
 
     target: str
@@ -206,6 +206,7 @@ class Recipe:
     variants: tuple[RecipeVariant, ...]
     span: Span = field(compare=False, repr=False)
     target_span: Span = field(compare=False, repr=False)
+    macros: tuple[yaml.Scalar, ...] = ()
 
 
 @final

@@ -25,12 +25,14 @@ from .declared.reductions import check_laws, read_reduction
 from .declared.scalars import in_range, members_of, read_scalar
 from .declared.type_variables import check_name, read_type_variables, real_variables
 from .formulas import oracle
+from .macros import read_macros
 from .model import (
     Argument,
     DeclaredTemporary,
     ExternalFunction,
     KernelSpec,
     NamedSize,
+    Recipe,
     Reduction,
     Scalar,
     TypeVariable,
@@ -79,6 +81,7 @@ class File:
     oracle: yaml.Scalar | yaml.Map | None = None
     accuracy: yaml.Scalar | yaml.Map | None = None
     example: str = ""
+    macros: yaml.Map | None = None
     recipes: yaml.List | None = None
 
 
@@ -162,7 +165,7 @@ def read(node: yaml.Node, path: str) -> KernelSpec:
         oracle=oracle.read(file.oracle, arguments),
         accuracy=oracle.read(file.accuracy, arguments),
         example=file.example,
-        recipes=read_recipes(file.recipes, (*all_dims, *integers(types)), words.members),
+        recipes=_recipes(file, (*all_dims, *integers(types)), words),
         span=file.kernel.span,
     )
     _check(spec)
@@ -317,6 +320,12 @@ def _program(
         | frozenset(t.name for t in temporaries if t.element in storage),
     )
     return resolve(body, declared)
+
+
+def _recipes(file: File, names: tuple[str, ...], words: Words) -> tuple[Recipe, ...]:
+    """names: what a `when` may name."""
+    macros = read_macros(_entries(file.macros))
+    return read_recipes(file.recipes, names, words.members, macros)
 
 
 def _assigned(body: tuple[syntax.Statement, ...]) -> set[str]:

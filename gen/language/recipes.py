@@ -6,16 +6,16 @@ the primitive's fields.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import assert_never
 
 from ..errors import Span, SpecError
 from ..ir import nodes as ir
 from ..ir.walk import variables
 from . import yaml
 from .body.indices import condition_expr
-from .model import Param, Recipe, RecipeStep, RecipeVariant
+from .macros import Macro, check_used, written_out
+from .model import Param, Recipe, RecipeVariant
 from .syntax import grammar
 from .syntax.members import Members
 
@@ -38,15 +38,22 @@ class VariantEntry:
 
 
 def read_recipes(
-    node: yaml.List | None, dims: tuple[str, ...], members: Members | None = None
+    node: yaml.List | None,
+    dims: tuple[str, ...],
+    members: Members | None = None,
+    macros: Mapping[str, Macro] | None = None,
 ) -> tuple[Recipe, ...]:
-    """The recipes of a spec. members: of scalars that are words. Raises SpecError."""
+    """The recipes of a spec, macros written out. members: of scalars that are words. Raises
+    SpecError.
+    """
     recipes: list[Recipe] = []
     for item in node.items if node else ():
-        recipe = _recipe(item, dims, members or {})
+        recipe = _recipe(item, dims, members or {}, macros or {})
         if any(recipe.target == other.target for other in recipes):
             raise SpecError(f"the target '{recipe.target}' has a recipe already", item.span)
         recipes.append(recipe)
+    steps = (step for recipe in recipes for variant in recipe.variants for step in variant.steps)
+    check_used(macros or {}, steps)
     return tuple(recipes)
 
 
@@ -54,14 +61,16 @@ def mentioned(recipes: Iterable[Recipe]) -> frozenset[str]:
     """The words that the arguments and parameters of recipes begin names with: `k` in `factors:
     [null, k]`, and `y` in `loop: y.i`.
     """
-    texts = [text for r in recipes for v in r.variants for s in v.steps for text in _texts(s.args)]
+    texts = [
+        text for r in recipes for v in r.variants for s in v.steps for text in yaml.texts(s.args)
+    ]
     texts += [str(value) for r in recipes for p in r.params for _, value in p.values]
     return frozenset(name for text in texts for name in _WORD.findall(text))
 
 
 def used(variant: RecipeVariant) -> frozenset[str]:
     """The parameters that a variant uses, in its steps and its `when`."""
-    texts = [text for step in variant.steps for text in _texts(step.args)]
+    texts = [text for step in variant.steps for text in yaml.texts(step.args)]
     texts += variables(variant.when) if variant.when is not None else ()
     return frozenset(text[1:] for text in texts if text.startswith("$"))
 
@@ -69,26 +78,14 @@ def used(variant: RecipeVariant) -> frozenset[str]:
 _WORD = re.compile(r"(?<![\w.$])[A-Za-z_]\w*")
 
 
-def _texts(node: yaml.Node) -> Iterator[str]:
-    match node:
-        case yaml.Scalar(_, text):
-            yield text
-        case yaml.List(items):
-            for item in items:
-                yield from _texts(item)
-        case yaml.Map(entries):
-            for _, value in entries:
-                yield from _texts(value)
-        case _:
-            assert_never(node)
-
-
-def _recipe(node: yaml.Node, dims: tuple[str, ...], members: Members) -> Recipe:
+def _recipe(
+    node: yaml.Node, dims: tuple[str, ...], members: Members, macros: Mapping[str, Macro]
+) -> Recipe:
     entry = yaml.decode(node, RecipeEntry, "the recipe")
     if len(entry.variants) > MAX_VARIANTS:
         found = f"the recipe has {len(entry.variants)} variants; the limit is {MAX_VARIANTS}"
         raise SpecError(found, entry.variants[MAX_VARIANTS].span)
-    variants = tuple(_variant(v, dims, members) for v in entry.variants)
+    variants = tuple(_variant(v, dims, members, macros) for v in entry.variants)
     if not variants:
         raise SpecError(
             "the recipe has no variants", entry.span, "`- steps: []` is the plain schedule"
@@ -103,7 +100,9 @@ def _recipe(node: yaml.Node, dims: tuple[str, ...], members: Members) -> Recipe:
             "add '- steps: []', the plain schedule",
         )
     target = entry.target
-    return Recipe(target.text, _params(entry.params), variants, entry.span, target.span)
+    params = _params(entry.params)
+    names = tuple(macro.key for macro in macros.values())
+    return Recipe(target.text, params, variants, entry.span, target.span, names)
 
 
 def _params(node: yaml.Map | None) -> tuple[Param, ...]:
@@ -124,10 +123,12 @@ def _value(node: yaml.Node) -> int | str:
             raise SpecError("a parameter's value must be an integer or a word", node.span)
 
 
-def _variant(node: yaml.Map, dims: tuple[str, ...], members: Members) -> RecipeVariant:
+def _variant(
+    node: yaml.Map, dims: tuple[str, ...], members: Members, macros: Mapping[str, Macro]
+) -> RecipeVariant:
     entry = yaml.decode(node, VariantEntry, "the variant")
     when = _condition(entry.when, dims, members) if entry.when is not None else None
-    return RecipeVariant(when, tuple(_step(s) for s in entry.steps.items), entry.span)
+    return RecipeVariant(when, written_out(entry.steps, macros), entry.span)
 
 
 def _condition(scalar: yaml.Scalar, dims: tuple[str, ...], members: Members) -> ir.Expr:
@@ -135,14 +136,3 @@ def _condition(scalar: yaml.Scalar, dims: tuple[str, ...], members: Members) -> 
     parameters = frozenset(grammar.PARAMETER.findall(scalar.text))
     expr = grammar.expression(scalar, grammar.Words(parameters=parameters, members=members))
     return condition_expr(expr, {*dims, *members, *(f"${name}" for name in parameters)})
-
-
-def _step(node: yaml.Node) -> RecipeStep:
-    match node:
-        case yaml.Map(((yaml.Scalar(_, primitive), args),)) if primitive:
-            return RecipeStep(primitive, args, node.span)
-        case yaml.Scalar(str(primitive)):
-            return RecipeStep(primitive, yaml.Map((), node.span), node.span)
-        case _:
-            hint = "write '- split: {loop: y.j, factors: [8]}'"
-            raise SpecError("a step is one primitive with a map of arguments", node.span, hint)

@@ -8,11 +8,21 @@ and tags of their own are refused.
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from enum import Enum
 from types import NoneType, UnionType
-from typing import Literal, TypeVar, Union, cast, final, get_args, get_origin, get_type_hints
+from typing import (
+    Literal,
+    TypeVar,
+    Union,
+    assert_never,
+    cast,
+    final,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
@@ -104,6 +114,21 @@ def hint(name: str, known: Iterable[str]) -> str | None:
     close = [k for k in known if k.lower() == name.lower()]
     close = close or difflib.get_close_matches(name[:64], known, n=1)
     return f"did you mean '{close[0]}'?" if close else None
+
+
+def texts(node: Node) -> Iterator[str]:
+    """The texts of a node's scalars, keys aside."""
+    match node:
+        case Scalar(_, text):
+            yield text
+        case List(items):
+            for item in items:
+                yield from texts(item)
+        case Map(entries):
+            for _, value in entries:
+                yield from texts(value)
+        case _:
+            assert_never(node)
 
 
 # ---------------------------------------------------------------- reading

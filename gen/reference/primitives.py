@@ -25,13 +25,14 @@ from ..schedule.registry import LAYERS, lookup
 
 
 def names() -> str:
-    """A line a primitive, then what two of them take."""
+    """A line a primitive, then what two of them take, and what makes one step of several."""
     lines = []
     for layer, p in _by_layer():
         also = f" (also {', '.join(p.aliases)})" if p.aliases else ""
         lines.append(f"{p.name:24} {layer.value:4} {p.summary()}{also}")
     lines += ["", f"intrinsics, which tensorize takes: {', '.join(intrinsics.names())}"]
     lines += [f"laws, which rescale takes: {', '.join(laws.names())}"]
+    lines += ["macros, lists of steps with a name: a spec's own, under its key `macros`"]
     return "\n".join(lines)
 
 

@@ -7,7 +7,7 @@ reading the body (names, ranks, types) is the reader's alone to tell.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from enum import Enum
 from types import NoneType, UnionType
@@ -15,7 +15,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ..errors import Span
 from ..ir.types import DType
-from ..language import reader, recipes, yaml
+from ..language import macros, reader, recipes, yaml
 from ..language.declared import externals, reductions, scalars
 from ..schedule.base import OF_ANY, Primitive
 from ..schedule.registry import PRIMITIVES
@@ -40,25 +40,56 @@ def schema(targets: Registry) -> Schema:
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "A tilesmith kernel",
         **_record(reader.File, _FILE),
+        **_recipes(),
         "definitions": {
             "argument": _record(reader.ArgumentEntry, {"type": {"type": "string"}}),
             "scalar": _record(scalars.ScalarEntry, {"type": _SCALAR}),
             "reduction": _record(reductions.ReductionEntry, _REDUCTION),
             "external": _record(externals.ExternalEntry, _EXTERNAL),
-            "recipe": _record(recipes.RecipeEntry, _recipe(targets)),
-            "variant": _record(recipes.VariantEntry, _VARIANT),
-            "step": _step(),
+            "recipe": _record(recipes.RecipeEntry, _recipe(targets, "variant")),
+            "variant": _record(recipes.VariantEntry, _variant(_ref("step"))),
+            "step": _step(_primitive),
+            "macro": _record(macros.MacroEntry, _MACRO),
+            "recipe_with_macros": _record(
+                recipes.RecipeEntry, _recipe(targets, "variant_with_macros")
+            ),
+            "variant_with_macros": _record(
+                recipes.VariantEntry, _variant({"anyOf": [_ref("step"), _ref("use")]})
+            ),
+            "step_of_a_macro": _step(_in_a_macro),
+            "use": _use(),
             "dtype": {"enum": [d.value for d in DType]},
             "parameter": {"description": "a parameter of the recipe", **_PARAMETER},
         },
     }
 
 
-def _recipe(targets: Registry) -> dict[str, Schema]:
+def _recipes() -> Schema:
+    """What recipes are: with the uses of macros only where the file has some, so that elsewhere an
+    unknown primitive is one.
+    """
+
+    def of(item: str) -> Schema:
+        hint = get_type_hints(reader.File)["recipes"]
+        return {"properties": {"recipes": _field(hint, _list(_ref(item)))}}
+
+    return {
+        "if": {"required": ["macros"]},
+        "then": of("recipe_with_macros"),
+        "else": of("recipe"),
+    }
+
+
+def _recipe(targets: Registry, variant: str) -> dict[str, Schema]:
     target = {"enum": list(targets.of_recipes), "description": "a target, or one level of it"}
     by_level = {**_map(_VALUE), "propertyNames": {"enum": list(targets.levels)}}
     params = {**_map({"anyOf": [_VALUE, by_level]}), **_RECIPE["params"]}
-    return {"target": target, "params": params, "variants": _RECIPE["variants"]}
+    variants = {**_list(_ref(variant)), **_RECIPE["variants"]}
+    return {"target": target, "params": params, "variants": variants}
+
+
+def _variant(step: Schema) -> dict[str, Schema]:
+    return {**_VARIANT, "steps": {**_list(step), "description": "primitives, in order"}}
 
 
 def _ref(name: str) -> Schema:
@@ -117,7 +148,9 @@ _FILE: dict[str, Schema] = {
     "oracle": {**_FORMULAS, "description": "the right result, in NumPy and SciPy"},
     "accuracy": {**_FORMULAS, "description": "the largest absolute error of an element"},
     "example": {"type": "string", "description": "a doctest, with ts and np imported"},
-    "recipes": {**_list(_ref("recipe")), "description": "how to run it"},
+    "macros": {**_named(_ref("macro")),
+               "description": "steps with a name, for use in several places of recipes"},
+    "recipes": {"type": "array", "description": "how to run it"},
 }  # fmt: skip
 _REDUCTION: dict[str, Schema] = {
     "parts": {**_map({"type": "string"}), "minProperties": 1, "maxProperties": reductions.MAX_PARTS,
@@ -136,13 +169,19 @@ _EXTERNAL: dict[str, Schema] = {
 }  # fmt: skip
 _RECIPE: dict[str, Schema] = {
     "params": {"description": "values of the steps' $names: one, or one a level"},
-    "variants": {**_list(_ref("variant")),
-                 "description": "tried in order at each call; the last has no when"},
+    "variants": {"description": "tried in order at each call; the last has no when"},
 }  # fmt: skip
 _VARIANT: dict[str, Schema] = {
     "when": {**_TEXT, "description": "the sizes that it is for"},
-    "steps": {**_list(_ref("step")), "description": "primitives, in order"},
 }
+_PARAMS = r"^[A-Za-z]+(_[A-Za-z]+)*$"
+_MACRO: dict[str, Schema] = {
+    "params": {**_list({"type": "string", "pattern": _PARAMS}),
+               "description": "names of what each use gives: $name in the steps"},
+    "steps": {"type": "array", "minItems": 1,
+              "items": {"anyOf": [_ref("step_of_a_macro"), _ref("use")]},
+              "description": "primitives and uses of other macros, in order"},
+}  # fmt: skip
 
 _TESTED: Schema = {
     "type": "boolean",
@@ -178,10 +217,12 @@ def _field(hint: object, given: Schema | None) -> Schema:
     return {**words, "anyOf": [{k: v for k, v in given.items() if k not in words}, _of(NoneType)]}
 
 
-def _step() -> Schema:
-    """A map of one primitive, or the bare name of one that needs no argument."""
+def _step(primitive: Callable[[type[Primitive]], Schema]) -> Schema:
+    """A map of one primitive, or the bare name of one that needs no argument. primitive: the schema
+    of one's arguments.
+    """
     named = {name: p for p in PRIMITIVES for name in (p.name, *p.aliases)}
-    steps = {name: _primitive(p) for name, p in named.items()}
+    steps = {name: primitive(p) for name, p in named.items()}
     bare = [name for name, step in steps.items() if not step["required"]]
     step = {
         "type": "object",
@@ -198,6 +239,24 @@ def _primitive(primitive: type[Primitive]) -> Schema:
     named = {k: part for k, part in arguments["properties"].items() if k not in OF_ANY}
     parts = {key: _or_parameter(part) for key, part in named.items()} | {"tested": _TESTED}
     return {"description": primitive.summary(), **arguments, "properties": parts}
+
+
+def _in_a_macro(primitive: type[Primitive]) -> Schema:
+    """As outside, but any argument may be a parameter, lists too."""
+    arguments = _primitive(primitive)
+    parts = {k: {"anyOf": [part, _ref("parameter")]} for k, part in arguments["properties"].items()}
+    return {**arguments, "properties": parts}
+
+
+def _use() -> Schema:
+    """A map of one macro with its parameters, or the bare name of one without."""
+    known = [name for p in PRIMITIVES for name in (p.name, *p.aliases)]
+    name = {"pattern": NAME, "not": {"enum": known}}
+    value = {"type": ["string", "number", "boolean", "null"]}
+    given = {**_map({"anyOf": [value, _list(value)]}), "propertyNames": {"pattern": _PARAMS}}
+    use = {"type": "object", "minProperties": 1, "maxProperties": 1, "propertyNames": name}
+    use |= {"additionalProperties": given, "description": "the use of a macro"}
+    return {"anyOf": [use, {"type": "string", **name}]}
 
 
 def _or_parameter(part: Schema) -> Schema:

@@ -6,7 +6,7 @@ their arguments, and the proved states that they lead through.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, assert_never, final
 
 from ..errors import ScheduleError, Span, SpecError
@@ -19,7 +19,7 @@ from ..language.recipes import read_recipes
 from ..poly.certificate import Scheduled
 from .base import OF_ANY, Primitive, Step, StepContext, to_yaml, trace
 from .edit.tree import CannotApply, nearest
-from .registry import lookup
+from .registry import is_primitive, lookup
 
 
 @final
@@ -29,6 +29,19 @@ class ReadVariant:
 
     when: Expr | None
     steps: tuple[Primitive, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """What a recipe is read with. values: of its parameters and the target's; None: none on this
+    level. macros: of its file. used: gets the parameters that are used.
+    """
+
+    values: Mapping[str, int | str | None]
+    level: str
+    macros: tuple[str, ...] = ()
+    used: set[str] = field(default_factory=set)
 
 
 def choose(recipes: Iterable[Recipe], target: str, level: str) -> Recipe | None:
@@ -43,19 +56,23 @@ def read(recipe: Recipe, level: str, own: Mapping[str, int]) -> tuple[ReadVarian
     """The variants of a recipe on one level.
 
     own: the parameters that the target defines itself. Raises ScheduleError or SpecError, at the
-    place in the file, for unknown primitives, arguments and parameters, and for parameters that
-    none uses or that have no value on the level.
+    place in the file, for unknown primitives, arguments and parameters, for parameters that none
+    uses or that have no value on the level, and for macros with a primitive's name.
     """
-    used: set[str] = set()
+    for macro in recipe.macros:
+        if is_primitive(macro.text):
+            reason = f"'{macro.text}' is a primitive: a macro cannot be named so"
+            raise ScheduleError(reason, macro.span)
     values = {p.name: _value(p, level) for p in recipe.params}
     for param in recipe.params:
         if param.name in own:
             reason = f"'${param.name}' is the target's own: a parameter cannot be named so"
             raise ScheduleError(reason, param.span)
-    environment = {**values, **own}
-    result = tuple(_variant(v, environment, used, level) for v in recipe.variants)
+    macros = tuple(macro.text for macro in recipe.macros)
+    reading = _Reading({**values, **own}, level, macros)
+    result = tuple(_variant(v, reading) for v in recipe.variants)
     for param in recipe.params:
-        if param.name not in used:
+        if param.name not in reading.used:
             raise ScheduleError(f"nothing uses the parameter '${param.name}'", param.span)
     return result
 
@@ -77,7 +94,7 @@ def step_of(name: str, arguments: Mapping[str, object], own: Mapping[str, int]) 
     line = f"{name}: {to_yaml(dict(arguments))}"
     yaml.check_limits(f"- {line}", _PLACE.path)
     args = yaml.Map(tuple((_scalar(k), _node(v)) for k, v in arguments.items()), _PLACE)
-    return _primitive(RecipeStep(name, args, _PLACE), own, set(), "any")
+    return _primitive(RecipeStep(name, args, _PLACE), _Reading(own, "any"))
 
 
 _PLACE = Span("a step of a rule", 1, 1)
@@ -102,15 +119,13 @@ def _scalar(value: object) -> yaml.Scalar:
     return yaml.Scalar(text if quoted else yaml.plain(text, _PLACE), text, _PLACE, source)
 
 
-def _variant(
-    variant: RecipeVariant, values: Mapping[str, int | str | None], used: set[str], level: str
-) -> ReadVariant:
-    steps = tuple(_primitive(step, values, used, level) for step in variant.steps)
+def _variant(variant: RecipeVariant, reading: _Reading) -> ReadVariant:
+    steps = tuple(_primitive(step, reading) for step in variant.steps)
     if variant.when is None:
         return ReadVariant(None, steps)
     given: dict[str, Expr] = {}
     for name in sorted(n for n in variables(variant.when) if n.startswith("$")):
-        value = _given(name, variant.span, values, used, level)
+        value = _given(name, variant.span, reading)
         if not isinstance(value, int):
             raise ScheduleError(f"the parameter '{name}' is no number", variant.span)
         given[name] = index(value)
@@ -123,19 +138,17 @@ def _value(param: Param, level: str) -> int | str | None:
     return values.get(level, values.get(""))
 
 
-def _primitive(
-    step: RecipeStep, values: Mapping[str, int | str | None], used: set[str], level: str
-) -> Primitive:
+def _primitive(step: RecipeStep, reading: _Reading) -> Primitive:
     try:
-        primitive = lookup(step.primitive)
+        primitive = lookup(step.primitive, reading.macros)
     except CannotApply as unknown:
         raise ScheduleError(unknown.reason, step.span, unknown.hint) from None
     if not isinstance(step.args, yaml.Map):
         message, hint = "a step is one primitive with a map of arguments", _as_map(primitive, step)
         raise SpecError(message, step.span, hint)
-    arguments = _substitute(step.args, values, used, level)
+    arguments = _substitute(step.args, reading)
     read_ = yaml.decode(arguments, primitive, primitive.name)
-    return replace(read_, span=step.span, **_of_target(read_, step, values))
+    return replace(read_, span=step.span, **_of_target(read_, step, reading.values))
 
 
 def _of_target(
@@ -162,34 +175,31 @@ def _as_map(primitive: type[Primitive], step: RecipeStep) -> str:
     return f"write '- {step.primitive}: {{{', '.join(given)}}}'"
 
 
-def _given(
-    text: str, span: Span, values: Mapping[str, int | str | None], used: set[str], level: str
-) -> int | str:
+def _given(text: str, span: Span, reading: _Reading) -> int | str:
     """The value of the parameter that `$name` is. Raises ScheduleError."""
     name = text[1:]
-    if name not in values:
-        raise ScheduleError(f"there is no parameter '{text}'", span, nearest(name, values))
-    value = values[name]
+    if name not in reading.values:
+        known = (*reading.values, *(span.use.params if span.use else ()))
+        raise ScheduleError(f"there is no parameter '{text}'", span, nearest(name, known))
+    value = reading.values[name]
     if value is None:
-        raise ScheduleError(f"the parameter '{text}' has no value on {level}", span)
-    used.add(name)
+        raise ScheduleError(f"the parameter '{text}' has no value on {reading.level}", span)
+    reading.used.add(name)
     return value
 
 
-def _substitute(
-    node: yaml.Node, values: Mapping[str, int | str | None], used: set[str], level: str
-) -> yaml.Node:
+def _substitute(node: yaml.Node, reading: _Reading) -> yaml.Node:
     """The arguments with the parameters' values in place of `$name`."""
     match node:
         case yaml.Scalar(str() as text) if text.startswith("$"):
-            value = _given(text, node.span, values, used, level)
+            value = _given(text, node.span, reading)
             return _small(replace(node, value=value, text=str(value)))
         case yaml.Scalar():
             return _small(node)
         case yaml.List(items):
-            return replace(node, items=tuple(_substitute(x, values, used, level) for x in items))
+            return replace(node, items=tuple(_substitute(x, reading) for x in items))
         case yaml.Map(entries):
-            new = tuple((k, _substitute(v, values, used, level)) for k, v in entries)
+            new = tuple((k, _substitute(v, reading)) for k, v in entries)
             return replace(node, entries=new)
         case _:
             assert_never(node)

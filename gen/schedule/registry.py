@@ -4,6 +4,7 @@ Input: a name. Output: the primitive's class. Invariant: every file in `primitiv
 it has the class of that name.
 """
 
+from collections.abc import Sequence
 from importlib import import_module
 
 from .base import Layer, Primitive, snake
@@ -65,12 +66,18 @@ ELSEWHERE = {
 """What Halide, Exo and compilers have a name for, and no primitive here is: what to do instead."""
 
 
-def lookup(name: str) -> type[Primitive]:
+def lookup(name: str, macros: Sequence[str] = ()) -> type[Primitive]:
     """The primitive of that name or alias, CINN's `ComputeAt` for `compute_at` too. Raises
-    CannotApply where there is none.
+    CannotApply where there is none. macros: what could be meant as well.
     """
     known = name if name in BY_NAME else snake(name)
     if known not in BY_NAME:
-        hint = ELSEWHERE.get(known) or nearest(known, BY_NAME)
-        raise CannotApply(f"there is no primitive '{name}'", hint)
+        hint = ELSEWHERE.get(known) or nearest(known, (*BY_NAME, *macros))
+        kinds = "primitive or macro" if macros else "primitive"
+        raise CannotApply(f"there is no {kinds} '{name}'", hint)
     return BY_NAME[known]
+
+
+def is_primitive(name: str) -> bool:
+    """Whether `lookup` finds one."""
+    return name in BY_NAME or snake(name) in BY_NAME

@@ -52,6 +52,11 @@ def test_a_scalar_says_what_its_default_means(pages: dict[str, str]) -> None:
     assert len(odd) == 3 and not any(line.endswith("|  |") for line in odd)
 
 
+def test_a_recipe_is_there_with_its_macros(pages: dict[str, str]) -> None:
+    page = pages["kernels/linear.md"]
+    assert "```yaml\nmacros:\n  tiles:\n" in page and "\nrecipes:\n  - target: cpu\n" in page
+
+
 def test_a_type_that_several_give_is_listed_once(pages: dict[str, str]) -> None:
     page = pages["kernels/sum.md"]
     assert "; S is float32 or float64 or int64 or uint64 or float16 or bfloat16." in page

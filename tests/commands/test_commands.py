@@ -200,11 +200,12 @@ def test_a_build_whose_proofs_pass_their_limit(
 def test_primitives(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["primitives"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines[:-3]] == [p.name for p in PRIMITIVES]
-    assert lines[-3:] == [
+    assert [line.split()[0] for line in lines[:-4]] == [p.name for p in PRIMITIVES]
+    assert lines[-4:] == [
         "",
         f"intrinsics, which tensorize takes: {', '.join(intrinsics.names())}",
         "laws, which rescale takes: one_pass_moments, online_softmax",
+        "macros, lists of steps with a name: a spec's own, under its key `macros`",
     ]
     assert main(["primitives", "--json"]) == 0
     rows = {row["name"]: row for row in json.loads(capsys.readouterr().out)}

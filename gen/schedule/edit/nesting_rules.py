@@ -12,7 +12,7 @@ from itertools import combinations
 from ...ir.algebra import sub
 from ...ir.index.bounds import normal
 from ...ir.index.linear import constant
-from ...ir.nodes import Kernel, Loop, LoopKind, Stmt
+from ...ir.nodes import Expr, Kernel, Loop, LoopKind, Stmt
 from ...ir.text.print_expr import expr_to_text
 from ...ir.walk import loads, loops, variables
 from ...poly.certificate import Scheduled
@@ -65,6 +65,15 @@ def require_lanes(kernel: Kernel) -> None:
                 f"vectorized loop '{loop.var}' would have `{extent}` lanes, which is not a number",
                 "vectorize after this step",
             )
+
+
+def fixing(kernel: Kernel, extent: Expr) -> str | None:
+    """A hint that says how an extent becomes a number; None where loops or data decide it."""
+    names = variables(extent)
+    if loads(extent) or not names <= {*kernel.dims, *(s.name for s in kernel.scalars)}:
+        return None
+    when = " and ".join(f"{name} == 3" for name in sorted(names))
+    return f"`when: {when}` makes a variant in which it is a number"
 
 
 def require_fixed(kernel: Kernel, way: Iterable[Stmt], hint: str) -> None:

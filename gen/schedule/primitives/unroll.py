@@ -7,6 +7,7 @@ from ...ir.index.linear import constant
 from ...ir.nodes import LoopKind
 from ...poly.certificate import Scheduled
 from ..base import Example, Primitive, Steps
+from ..edit.nesting_rules import fixing
 from ..edit.tree import CannotApply, loop_named, replaced, require_free_loops, require_serial
 from ..examples import TWICE
 from .split import Split
@@ -15,7 +16,8 @@ from .split import Split
 class Unroll(Primitive):
     """Writes a loop's iterations out one after another: all of them, or `factor` at a time.
 
-    With a factor it stands for a split and an unroll of the inner loop; `as` names the two.
+    With a factor it stands for a split and an unroll of the inner loop; `as` names the two. Without
+    one the loop's extent is a number: a size is one in a variant whose `when` says which.
     """
 
     loop: str
@@ -29,9 +31,10 @@ class Unroll(Primitive):
         if self.factor is None:
             if self.as_ is not None:
                 raise CannotApply("`as` needs a factor: nothing is created without one")
-            if constant(sub(loop.upper, loop.lower)) is None:
+            extent = sub(loop.upper, loop.lower)
+            if constant(extent) is None:
                 reason = f"the extent of loop '{self.loop}' is not constant; give a factor"
-                raise CannotApply(reason)
+                raise CannotApply(reason, fixing(state.kernel, extent))
             require_serial(loop)
             return replaced(state, loop, replace(loop, kind=LoopKind.UNROLLED))
         new = self.as_ or (f"{self.loop}_0", f"{self.loop}_1")
