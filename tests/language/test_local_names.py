@@ -103,6 +103,7 @@ def test_a_value_whose_indices_have_ranges_is_a_temporary() -> None:
     )
     assert 'block("v"' in plain(body)
     assert 'block("v"' in plain("v = b[0] * 2\ny[i, j] = v + x[i, j]")
+    assert 'block("v"' in plain("u = b[0] * 2\nv = u + 1\ny[i, j] = v + x[i, j]")
 
 
 USED = "y[i, j] = v + x[i, j]"
@@ -161,6 +162,11 @@ REFUSED = {
         "'v' reads 'b', which is written after its definition",
         "define 'v' after that, or as an array with axes, which keeps its values",
     ),
+    "a write of a temporary without axes that it reads": (
+        f"u = b[0] * 2\nv = x[i, j] * u\nu = b[0] * 3\n{USED}", 3,
+        "'v' reads 'u', which is written after its definition",
+        "define 'v' after that, or as an array with axes, which keeps its values",
+    ),
     "a write in an earlier iteration": (
         "v = x[i, j] * b[j]\nfor i in range(m):\n    y[i, j] = v\n    b[j] = b[j] * 2", 2,
         "'v' reads 'b', which is written after its definition",
@@ -207,6 +213,8 @@ def test_what_local_names_come_to_has_a_limit() -> None:
     lines = ["v0 = x[i, j] + 1", *(f"v{k + 1} = v{k} + v{k}" for k in range(60))]
     error = refused("\n".join([*lines, "y[i, j] = v60"]))
     assert error.message == "with local names written out, this has more than 4096 parts"
+    assert error.span is not None
+    assert error.span.line == FIRST + 10  # v0 has 5, v1 has 11, ..., v9 has 3071
     assert error.hint == "define a part of it as an array of its own"
 
 

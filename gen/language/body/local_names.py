@@ -149,7 +149,6 @@ def _expr(expr: syntax.Expr, local: _Locals, body: _Body) -> syntax.Expr:
     """The expression of a statement, written out."""
     used = [part for part in syntax.descend(expr) if _names(part) in local]
     if not used:
-        _check_indices(expr, local)
         return expr
     size = len(syntax.descend(expr)) + sum(local[_names(part)].size for part in used)
     if size > MAX_PARTS:
@@ -208,12 +207,6 @@ def _range(over: syntax.Range, local: _Locals, body: _Body) -> syntax.Range:
     _check_index(over, local)
     lower, upper = (_expr(bound, local, body) for bound in (over.lower, over.upper))
     return replace(over, lower=lower, upper=upper)
-
-
-def _check_indices(expr: syntax.Expr, local: _Locals) -> None:
-    for part in syntax.descend(expr):
-        for over in part.over if isinstance(part, syntax.Fold) else ():
-            _check_index(over, local)
 
 
 def _check_index(over: syntax.Range, local: _Locals) -> None:
