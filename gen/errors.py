@@ -6,14 +6,17 @@ under the place, and a hint. Lines and columns count from 1.
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """That a macro is used, and where. params: the names of its parameters."""
+    """That something with a name is used, and where. kind: a macro, say. params: the names of its
+    parameters.
+    """
 
-    macro: str
+    kind: str
+    name: str
     params: tuple[str, ...]
     span: "Span"
 
@@ -22,7 +25,8 @@ class Use:
 class Span:
     """A stretch of one line of a source file.
 
-    use: of the macro that the line is in, where the line counts as it is written out for that use.
+    use: of the macro or local name that the line is in, where the line counts as it is written out
+    for that use.
     """
 
     path: str
@@ -37,8 +41,14 @@ class Span:
 
     @property
     def uses(self) -> tuple[Use, ...]:
-        """From the macro that the line is in to the use that stands in a recipe."""
+        """From that of what the line is in outwards, to the use that is not in such a thing."""
         return () if self.use is None else (self.use, *self.use.span.uses)
+
+    def used_in(self, use: Use) -> "Span":
+        """The place, written out for a use around those that it has."""
+        inner = self.use
+        around = use if inner is None else replace(inner, span=inner.span.used_in(use))
+        return replace(self, use=around)
 
 
 class TilesmithError(Exception):
@@ -94,14 +104,14 @@ def render(
     hint: str | None,
     notes: tuple[str, ...] = (),
 ) -> str:
-    """The message as a compiler prints it: place, text, source line, caret, the uses of macros
-    that the line is written out for, notes, hint.
+    """The message as a compiler prints it: place, text, source line, caret, the uses that the line
+    is written out for, notes, hint.
     """
     lines = [f"{span}: {severity}: {message}" if span else f"{severity}: {message}"]
     if span:
         lines += _shown(span)
         for use in span.uses:
-            lines += [f"{use.span}: in the macro '{use.macro}', used here", *_shown(use.span)]
+            lines += [f"{use.span}: in the {use.kind} '{use.name}', used here", *_shown(use.span)]
     lines += [f"  {note}" for note in notes]
     if hint:
         lines.append(f"  hint: {hint}")

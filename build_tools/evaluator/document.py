@@ -6,10 +6,12 @@ Input: the text of a spec. Output: its parts, expressions as Python's `ast`.
 import ast
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 from ruamel.yaml import YAML
+
+from .local_names import written_out
 
 _TYPE = re.compile(r"\s*(?P<element>\w+(?:\(\w+\))?)\s*(?:\[(?P<axes>.*)\])?\s*$", re.DOTALL)
 _REAL = {"complex64": "float32", "complex128": "float64"}
@@ -99,7 +101,7 @@ def read(text: str) -> Document:
     }
     for name, entry in (file.get("temporaries") or {}).items():
         arrays[name] = _array(entry, "temporary")
-    return Document(
+    document = Document(
         kernel=str(file["kernel"]),
         dtypes={v: tuple(c) for v, c in variables.items() if not isinstance(c, dict)},
         follows={v: dict(c) for v, c in variables.items() if isinstance(c, dict)},
@@ -117,6 +119,8 @@ def read(text: str) -> Document:
         constraints=tuple(_value(c) for c in file.get("constraints") or ()),
         body=tuple(ast.parse(file["compute"]).body),
     )
+    declared = (*document.arrays, *document.dims, *document.scalars, *document.sizes)
+    return replace(document, body=written_out(document.body, declared))
 
 
 def _scalar(kind: object, default: Any) -> Scalar:

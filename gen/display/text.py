@@ -158,7 +158,7 @@ def _heading(number: int, moment: Moment) -> Iterator[str]:
         where = f"{Path(moment.span.path).name}:{moment.span.line}"
         yield f"#   {where}  {' '.join(moment.span.text.split())}"
         for use in moment.span.uses:
-            yield f"#     of the macro {use.macro}, used in line {use.span.line}"
+            yield f"#     of the {use.kind} {use.name}, used in line {use.span.line}"
     yield f"#   {moment.proof}"
     yield from (f"#     {line}" for line in moment.proof.detail)
 

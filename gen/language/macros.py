@@ -68,7 +68,7 @@ def written_out(steps: yaml.List, macros: Mapping[str, Macro]) -> tuple[RecipeSt
 
 def check_used(macros: Mapping[str, Macro], steps: Iterable[RecipeStep]) -> None:
     """Raises SpecError for a macro that nothing uses. steps: of all recipes, written out."""
-    used = {use.macro for step in steps for use in step.span.uses}
+    used = {use.name for step in steps for use in step.span.uses}
     used |= {step.primitive for macro in macros.values() for step in macro.steps}
     for name, macro in macros.items():
         if name not in used:
@@ -165,7 +165,7 @@ def _written_out(step: RecipeStep, macros: Mapping[str, Macro]) -> Iterator[Reci
         yield step
         return
     given = _arguments(step, macro)
-    use = Use(macro.name, macro.params, step.span)
+    use = Use("macro", macro.name, macro.params, step.span)
     for inner in macro.steps:
         args = _substituted(inner.args, given, use)
         yield from _written_out(

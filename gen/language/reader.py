@@ -15,6 +15,7 @@ from ..errors import Span, SpecError
 from ..ir import nodes as ir
 from ..ir.types import INDEX, DType
 from . import yaml
+from .body.local_names import written_out
 from .body.program import Program
 from .body.resolve import resolve
 from .body.scope import Declared
@@ -305,7 +306,9 @@ def _program(
     temporaries: tuple[DeclaredTemporary, ...],
     storage: frozenset[str],
 ) -> Program:
-    body = grammar.statements(compute, words)
+    named: tuple[_Named, ...] = (*arguments, *scalars, *temporaries)
+    own = (*sizes.dims, *(each.name for each in named), *words.reductions, *words.functions)
+    body = written_out(grammar.statements(compute, words), (*own, *words.casts, *grammar.RESERVED))
     if not body:
         raise SpecError("the body has no statement", compute.span)
     declared = Declared(

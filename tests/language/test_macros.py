@@ -10,7 +10,11 @@ from gen.errors import ScheduleError, SpecError, TilesmithError
 from gen.language import loads
 from gen.language.macros import MAX_MACROS, MAX_WRITTEN
 from gen.language.model import KernelSpec
+from gen.language.recipes import used
 from gen.schedule.recipe import read
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
+from gen.trial.tune.edit import with_values
 
 HEAD = """tilesmith: 1
 kernel: normalize
@@ -116,6 +120,17 @@ def test_an_expanded_step_is_the_step() -> None:
     expanded = spec(macro, "rows: {block: y}").recipes[0].variants
     by_hand = HEAD.replace("macros:\n", "") + text("", ["parallel: {loop: y.i}"])[len(HEAD) :]
     assert expanded == loads(by_hand, "k.yaml").recipes[0].variants
+
+
+def test_tune_finds_and_writes_the_parameters_that_macros_use() -> None:
+    """In the recipe's `params`; the macros stay as they are."""
+    macro = "rows: {params: [block], steps: [split: {loop: $block.i, factors: [null, $count]}]}"
+    given = text(macro, USED, "{count: 4}")
+    loaded = loads(given, "k.yaml")
+    assert used(loaded.recipes[0].variants[0]) == {"count"}
+    tuned = with_values(given, "k.yaml", "cpu", Cpu(Level.V3), {"count": 8})
+    assert tuned == given.replace("{count: 4}", "{count: {v2: 4, v3: 8, v4: 4, neon: 4}}")
+    assert loads(tuned, "k.yaml").recipes[0].variants == loaded.recipes[0].variants
 
 
 # ---------------------------------------------------------------- refusals

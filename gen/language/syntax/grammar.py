@@ -168,8 +168,10 @@ def _check_depth(tree: ast.AST, place: Positions) -> None:
         raise _too_deep(place.span(node) if isinstance(node, ast.expr) else place.scalar.span)
 
 
-def _check_joined(expr: ir.Expr) -> ir.Expr:
-    """Chains such as `a and b and ...` are flat in Python and nest here."""
+def check_depth(expr: ir.Expr) -> ir.Expr:
+    """The expression, where it nests no deeper than the limit: chains such as `a and b and ...` are
+    flat in Python and nest here. Raises SpecError.
+    """
     level: tuple[ir.Expr, ...] = (expr,)
     for _ in range(MAX_DEPTH):
         level = tuple(part for e in level for part in ir.parts(e))
@@ -276,7 +278,7 @@ def _range(target: ast.expr, iterable: ast.expr, place: Positions) -> ir.Range:
 
 
 def _whole(node: ast.expr, place: Positions) -> ir.Expr:
-    return _check_joined(_expr(node, place))
+    return check_depth(_expr(node, place))
 
 
 def _expr(node: ast.expr, place: Positions) -> ir.Expr:
