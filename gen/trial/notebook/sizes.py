@@ -50,7 +50,7 @@ def sizes_of(
     spec: KernelSpec, shapes: Sequence[Shape], scalars: Mapping[str, complex]
 ) -> CallSizes:
     """shapes: of the inputs; scalars: of those that sizes depend on, the values."""
-    leading, own = [], []
+    leading, own = dict[str, Shape](), []
     for a, shape in zip(inputs_of(spec), shapes, strict=True):
         axes = core(spec, a)
         split = len(shape) - len(axes)
@@ -59,7 +59,7 @@ def sizes_of(
                 f"{spec.name}: {a.name} has {len(shape)} axes, its core is"
                 f" ({', '.join(map(size_text, axes))})"
             )
-        leading.append(shape[:split])
+        leading[a.name] = shape[:split]
         own.append((a, shape[split:]))
     dims = found(((shape_of(core(spec, a)), shape) for a, shape in own), spec.dims)
     numbers = {name: v for name, v in scalars.items() if isinstance(v, int | float)}
@@ -69,13 +69,21 @@ def sizes_of(
     _check_constraints(spec, values)
     _check_shapes(spec, own, values)
     return CallSizes(
-        np.broadcast_shapes(*leading),
+        _broadcast(spec.name, leading),
         {
             a.name: tuple(value(extent(axis), values) for axis in core(spec, a))
             for a in spec.arguments
         },
         {d: int(values[d]) for d in spec.all_dims if d != spec.loop_dim},
     )
+
+
+def _broadcast(kernel: str, leading: Mapping[str, Shape]) -> Shape:
+    try:
+        return np.broadcast_shapes(*leading.values())
+    except ValueError:
+        told = ", ".join(f"{name} has {shape}" for name, shape in leading.items())
+        raise ValueError(f"{kernel}: leading axes do not broadcast: {told}") from None
 
 
 def _check_constraints(spec: KernelSpec, values: Mapping[str, float]) -> None:
