@@ -330,7 +330,7 @@ def build(source: str, command: Sequence[str]) -> Path:
         shared = runtime(tuple(command), _SOURCES)
         return "-include", str(shared / _HEADER), *map(str, sorted(shared.glob("*.o")))
 
-    return shared_library(source, command, _runtime_digest(), others)
+    return shared_library(source, command, runtime_digest(), others)
 
 
 def shared_library(
@@ -352,13 +352,7 @@ def shared_library(
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         path, made = Path(scratch) / "kernel.c", Path(scratch) / "kernel.so"
         path.write_text(source, encoding="utf-8")
-        done = subprocess.run(
-            [*command, "-shared", str(path), *more, "-o", str(made), "-lm"],
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode:
-            raise TilesmithError(f"the C compiler refused the kernel:\n{done.stderr}")
+        _run("the kernel", None, [*command, "-shared", str(path), *more, "-o", str(made), "-lm"])
         made.replace(library)
     return library
 
@@ -367,7 +361,7 @@ def runtime(command: tuple[str, ...], sources: tuple[str, ...]) -> Path:
     """A folder with what all builds by a command share: the runtime's objects, and its headers
     precompiled, from the cache if it is there.
     """
-    digest = hashlib.sha256("\0".join([*command, *sources, _runtime_digest()]).encode())
+    digest = hashlib.sha256("\0".join([*command, *sources, runtime_digest()]).encode())
     folder = cache_folder() / f"runtime-{digest.hexdigest()[:32]}"
     if folder.exists():
         return folder
@@ -376,14 +370,9 @@ def runtime(command: tuple[str, ...], sources: tuple[str, ...]) -> Path:
         made = Path(scratch, "made")
         made.mkdir()
         shutil.copy(RUNTIME / _HEADER, made)
-        paths = [str(RUNTIME / name) for name in sources]
-        for work in (
-            ["-x", "c-header", str(made / _HEADER), "-o", str(made / f"{_HEADER}.gch")],
-            ["-c", *paths],
-        ):
-            done = subprocess.run([*command, *work], cwd=made, capture_output=True, text=True)
-            if done.returncode:
-                raise TilesmithError(f"the C compiler refused the runtime:\n{done.stderr}")
+        header, paths = made / _HEADER, [str(RUNTIME / name) for name in sources]
+        both = (["-x", "c-header", str(header), "-o", f"{header}.gch"], ["-c", *paths])
+        _run("the runtime", made, *([*command, *work] for work in both))
         try:
             made.rename(folder)
         except OSError:  # another process was faster
@@ -392,8 +381,23 @@ def runtime(command: tuple[str, ...], sources: tuple[str, ...]) -> Path:
     return folder
 
 
+def _run(what: str, folder: Path | None, *commands: Sequence[str]) -> None:
+    """Runs the commands at the same time. Raises TilesmithError with the compiler's words."""
+    try:
+        started = [
+            subprocess.Popen(c, cwd=folder, stderr=subprocess.PIPE, text=True) for c in commands
+        ]
+    except FileNotFoundError:
+        hint = "install one, such as gcc or clang, or name another by CC"
+        raise TilesmithError(f"there is no C compiler {commands[0][0]!r}", hint=hint) from None
+    errors = [each.communicate()[1] for each in started]
+    if any(each.returncode for each in started):
+        raise TilesmithError(f"the C compiler refused {what}:\n{''.join(errors)}")
+
+
 @cache
-def _runtime_digest() -> str:
+def runtime_digest() -> str:
+    """A digest of the runtime's C, by which libraries are kept."""
     digest = hashlib.sha256()
     for path in sorted(RUNTIME.glob("ts_*.[ch]")):
         digest.update(path.read_bytes())
