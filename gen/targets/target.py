@@ -343,7 +343,13 @@ class Registry:
 
     def load(self, path: Path) -> KernelSpec:
         """A spec, with recipes for these targets. Raises SpecError."""
-        spec = specs.load(path)
+        return self._checked(specs.load(path))
+
+    def loads(self, text: str, name: str) -> KernelSpec:
+        """As `load`, of a text; errors call it by the name."""
+        return self._checked(specs.loads(text, name))
+
+    def _checked(self, spec: KernelSpec) -> KernelSpec:
         self.check(spec.recipes)
         return spec
 

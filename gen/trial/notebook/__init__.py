@@ -6,7 +6,7 @@ and what the kernel does not take as it lies in memory is copied, which the func
 package do a block at a time.
 
 `kernel` is the function; `given` reads what a caller gives it, `sizes` finds and checks the sizes
-of a call, and `plan` keeps all that calls of the same form have in common.
+of a call, and `plan` keeps all that calls of the same form have in common. `magic` is for IPython.
 """
 
 from .kernel import NotebookKernel, compile

@@ -9,13 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ...cache import cache_folder
+from ...display.table import StepTable, step_table
+from ...display.text import named, unproved
 from ...language import Dtypes
 from ...language.model import Argument, KernelSpec
-from ...lower.variants import suffix
-from ...pipeline import load, made
+from ...lower.variants import choice, suffix
+from ...pipeline import load, made, schedule
 from ...poly.cache import prover
 from ...targets.registry import TARGETS
 from ...targets.target import Registry, Runnable, Target
+from ..sizes import usual
 from .given import KernelScalars, chosen, inputs_of, scalars_of, taken, threads
 from .plan import CallPlan, planned
 
@@ -23,22 +26,40 @@ _MOST_PLANS = 256
 """More forms of calls than that are rare: all are then found anew."""
 
 
+_TEXT = "<spec>"
+"""What errors call a spec that is in no file."""
+
+
 def compile(
-    path: str | os.PathLike[str],
+    spec: str | os.PathLike[str],
     level: str | None = None,
     *,
     target: str | None = None,
     targets: Registry = TARGETS,
 ) -> "NotebookKernel":
-    """The kernel of a spec's file as a function of arrays.
+    """The kernel of a spec as a function of arrays.
 
-    level: of the target; without one the best that this machine has. target: one of the targets,
-    by name; without one the first. Each choice of dtypes is scheduled, proved and compiled at its
-    first call. Raises SpecError, TilesmithError where there is no such target or level, and at
-    calls ScheduleError and TilesmithError (no compiler).
+    spec: the path of a file; or the spec itself, a text of more than one line, which errors call
+    `<spec>`. level: of the target; without one the best that this machine has. target: one of the
+    targets, by name; without one the first. Each choice of dtypes is scheduled, proved and compiled
+    at its first call. Raises SpecError, TilesmithError where there is no such target or level, and
+    at calls ScheduleError and TilesmithError (no compiler).
     """
+    if isinstance(spec, str) and "\n" in spec:
+        return of_text(spec, level, target=target, targets=targets)
+    return NotebookKernel(targets.load(Path(spec)), _chosen(level, target, targets))
+
+
+def of_text(
+    text: str, level: str | None = None, *, target: str | None = None, targets: Registry = TARGETS
+) -> "NotebookKernel":
+    """As `compile`, of a spec that is in no file."""
+    return NotebookKernel(targets.loads(text, _TEXT), _chosen(level, target, targets))
+
+
+def _chosen(level: str | None, target: str | None, targets: Registry) -> Target:
     (found,) = targets.chosen(target, [level or targets[target].here()[-1]])
-    return NotebookKernel(targets.load(Path(path)), found)
+    return found
 
 
 @final
@@ -97,6 +118,22 @@ class NotebookKernel:
                 self._plans.clear()
             self._plans[form] = plan
         return plan(given, values)
+
+    def show(self, variant: str | None = None, *, dtype: str | None = None) -> StepTable:
+        """The steps of the recipe, its own or the one that rules write, each proved anew: a table
+        in a notebook, else a text.
+
+        variant: by name; without one that of calls with dims of 256. dtype: a choice of dtypes, as
+        `float32`; without one the first. Raises ScheduleError where a step cannot be done, and
+        TilesmithError where there is no such variant or dtype.
+        """
+        dtypes = choice(self.spec, dtype)
+        variants = schedule(self.spec, dtypes, self.target, unproved)
+        found = usual(self.spec, variants) if variant is None else named(variants, variant)
+        title = f"{self.spec.name} {suffix(dtypes)} {self.target.level}"
+        if len(variants) > 1:
+            title += f", variant {found.name} (of {', '.join(v.name for v in variants)})"
+        return step_table(title, found)
 
     def _kernel(self, dtypes: Dtypes) -> Runnable:
         key = suffix(dtypes)
