@@ -46,19 +46,16 @@ class Copied:
 
     @property
     def layout(self) -> ArrayLayout:
-        return _layout(self._empty())
+        return _dense(self.dtype, self.shape, self.order)
 
     def made(self, given: Given) -> Array:
-        copy = self._empty()
+        lying: Array = np.empty([self.shape[axis] for axis in self.order], self.dtype)
+        copy = lying.transpose([self.order.index(axis) for axis in range(lying.ndim)])
         try:
             copy[...] = given
         except OverflowError as error:  # of a number of Python's
             raise OverflowError(f"{self.name}: {error}") from None
         return copy
-
-    def _empty(self) -> Array:
-        lying: Array = np.empty([self.shape[axis] for axis in self.order], self.dtype)
-        return lying.transpose(np.argsort(self.order)) if self.shape else lying
 
 
 @final
@@ -71,7 +68,16 @@ class New:
 
     @property
     def layout(self) -> ArrayLayout:
-        return _layout(np.empty(self.shape, self.dtype))
+        return _dense(self.dtype, self.shape, range(len(self.shape)))
+
+
+def _dense(dtype: np.dtype[Any], shape: Shape, order: Sequence[int]) -> ArrayLayout:
+    """Of a new array whose axes lie in that order, the outermost first."""
+    strides, step = [0] * len(shape), dtype.itemsize
+    for axis in reversed(order):
+        strides[axis] = step
+        step *= shape[axis]
+    return ArrayLayout(dtype, shape, tuple(strides))
 
 
 Source = AsGiven | Copied | New
