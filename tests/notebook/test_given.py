@@ -107,6 +107,15 @@ def test_a_scalar_has_the_type_of_the_arrays(shift: Any) -> None:
             shift(x, t=given)
 
 
+def test_a_scalar_may_have_any_name(tmp_path: Path) -> None:
+    named = of_text(
+        tmp_path, ADD.replace("compute", "scalars: {self: {type: T}}\ncompute").rstrip() + " * self"
+    )
+    assert named(1, 2, self=3) == 7
+    with pytest.raises(TypeError, match=r"^add needs the scalar 'self'$"):
+        named(1, 2)
+
+
 @pytest.mark.parametrize(
     ("count", "message"),
     [

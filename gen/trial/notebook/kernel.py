@@ -87,7 +87,9 @@ class NotebookKernel:
         spec = self.spec
         return f"<kernel {spec.name} {spec.signature} of {spec.path}, {self.target.level}>"
 
-    def __call__(self, *arrays: ArrayLike, num_threads: int = 1, **scalars: complex | str) -> Any:
+    def __call__(
+        self, /, *arrays: ArrayLike, num_threads: int = 1, **scalars: complex | str
+    ) -> Any:
         """The outputs, new arrays; leading axes broadcast by the kernel's signature.
 
         An `inout` argument is given like an input and returned like an output. Raises TypeError for

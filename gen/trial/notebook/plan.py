@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
+from operator import add, mul
 from typing import Any, Protocol, assert_never, final
 
 import numpy as np
@@ -110,7 +111,8 @@ class CallPlan:
         addresses = [array.ctypes.data for array in arrays]
         if self.outer:
             for at in product(*map(range, self.outer)):
-                self.run([a + _offset(at, s) for a, s in _zip(addresses, self.steps)], numbers)
+                offsets = (sum(map(mul, at, step)) for step in self.steps)
+                self.run([*map(add, addresses, offsets)], numbers)
         else:
             self.run(addresses, numbers)
         found = tuple(_scalar_if_0d(arrays[k]) for k in self.results)
@@ -128,14 +130,6 @@ def _array(source: Source, given: Sequence[Given]) -> Array:
             return source.made(given[number])
         case _:
             assert_never(source)
-
-
-def _zip(addresses: Sequence[int], steps: Sequence[Shape]) -> Iterator[tuple[int, Shape]]:
-    return zip(addresses, steps, strict=True)
-
-
-def _offset(at: Sequence[int], steps: Shape) -> int:
-    return sum(k * step for k, step in zip(at, steps, strict=True))
 
 
 def _scalar_if_0d(array: Array) -> Any:
