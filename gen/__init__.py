@@ -1,12 +1,14 @@
 """The generator: kernels written as algebra in YAML become proved C sources.
 
-`compile(path)` gives a spec's kernel as a Python function, to try it out.
+`compile(spec)` gives a spec's kernel as a Python function, to try it out; in IPython,
+`%load_ext tilesmith.gen` adds the cell magic `%%tilesmith`.
 """
 
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .trial.notebook import compile as compile
+    from .trial.notebook.magic import Shell
 
 __version__ = "0.1.0"
 
@@ -18,3 +20,10 @@ def __getattr__(name: str) -> Any:
 
         return compile
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def load_ipython_extension(ipython: "Shell") -> None:
+    """What `%load_ext tilesmith.gen` calls."""
+    from .trial.notebook.magic import register
+
+    register(ipython)

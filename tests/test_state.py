@@ -29,7 +29,7 @@ CACHES = {
     "gen/ir/algebra.py: index": "the constants that index arithmetic makes again and again: 4 % of"
     " scheduling; at most 1024 of them",
     "gen/ir/interpret/evaluate.py: numpy_dtype": "one for each element type",
-    "gen/targets/c/library.py: _runtime_digest": "one: the runtime's files are read once a process",
+    "gen/targets/c/library.py: runtime_digest": "one: the runtime's files are read once a process",
     "gen/poly/cache.py: _prover": "one: the prover's files are read once a process",
     "gen/poly/laws/__init__.py: lookup": "one for each law and type: its proof takes longest",
     "gen/poly/laws/__init__.py: names": "one: the folder is listed once a process",

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 from .. import language as specs
 from ..errors import TilesmithError
-from ..lower.variants import suffix
+from ..lower.variants import choice
 from ..targets.target import Registry, Target
 
 Commands: TypeAlias = (
@@ -41,12 +41,7 @@ def count(text: str) -> int:
 
 def dtypes(spec: specs.KernelSpec, wanted: str | None) -> specs.Dtypes:
     """The choice of dtypes named, as in symbols; the first without a name."""
-    choices = {suffix(c): c for c in specs.choices(spec)}
-    if wanted is None:
-        return next(iter(choices.values()))
-    if wanted not in choices:
-        raise TilesmithError(f"{spec.name} has no dtype {wanted!r}: it has {', '.join(choices)}")
-    return choices[wanted]
+    return choice(spec, wanted)
 
 
 def many_files(command: argparse.ArgumentParser) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import final
 
 from .. import language as specs
-from ..errors import NoCode, Span
+from ..errors import NoCode, Span, TilesmithError
 from ..ir.algebra import FALSE
 from ..ir.nodes import Expr, Kernel
 from ..language import Dtypes
@@ -148,3 +148,15 @@ def limits_of(variants: Sequence[Variant]) -> Limits:
 def suffix(dtypes: Dtypes) -> str:
     """The choice of dtypes as symbols and tables name it: `float32`, `float32_int8`."""
     return "_".join(d.value for d in dtypes.values())
+
+
+def choice(spec: KernelSpec, name: str | None) -> Dtypes:
+    """The choice of dtypes of that name, as `suffix` gives it; the first where there is no name.
+    Raises TilesmithError.
+    """
+    choices = {suffix(dtypes): dtypes for dtypes in specs.choices(spec)}
+    if name is None:
+        return next(iter(choices.values()))
+    if name not in choices:
+        raise TilesmithError(f"{spec.name} has no dtype {name!r}: it has {', '.join(choices)}")
+    return choices[name]

@@ -6,6 +6,8 @@ stages take: `lower(state, target.lowering)`, `finish(kernel, target.finishing)`
 (`cpu.v3`).
 """
 
+import ctypes
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +15,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, final
 
+import numpy as np
 from numpy.typing import NDArray
 
 from .. import language as specs
@@ -64,6 +67,35 @@ def joined(sources: Mapping[str, str]) -> str:
     return "".join(sources.values())
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class ArrayLayout:
+    """How an array lies in memory, wherever that is. strides: in bytes."""
+
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        return math.prod(self.shape)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether strides are whole numbers of elements."""
+        return not any(s % self.dtype.itemsize for s in self.strides)
+
+    def at(self, address: int) -> Array:
+        """The array that lies so from an address on. Its memory is the caller's to keep."""
+        if not self.size:
+            return np.empty(self.shape, self.dtype)
+        reach = [(n - 1) * s for n, s in zip(self.shape, self.strides, strict=True)]
+        below, above = sum(min(r, 0) for r in reach), sum(max(r, 0) for r in reach)
+        whole = ctypes.c_char * (above - below + self.dtype.itemsize)
+        memory = whole.from_address(address + below)
+        return np.ndarray(self.shape, self.dtype, memoryview(memory), -below, self.strides)
+
+
 class Runnable(Protocol):
     """A kernel that this process can call, for one choice of dtypes. Arrays are given by name, all
     of them, outputs included; sizes are of the kernel's dims, of which those that a shape gives may
@@ -104,6 +136,29 @@ class Runnable(Protocol):
 
         resident: the arrays are where the kernel works from the start, and stay there: what is
             timed is the kernel, and what it computes comes back to nobody.
+        """
+
+    def refused(
+        self,
+        layouts: Sequence[ArrayLayout],
+        sizes: Mapping[str, int],
+        scalars: Mapping[str, complex],
+    ) -> Mapping[int, int]:
+        """The arguments, by number, that the kernel does not take as they lie, and the axis of each
+        that must have stride 1. layouts: of all arguments, in their order. scalars: all of them.
+        Raises as the call.
+        """
+
+    def laid_out(
+        self,
+        layouts: Sequence[ArrayLayout],
+        sizes: Mapping[str, int],
+        scalars: Mapping[str, complex],
+        threads: int,
+    ) -> Callable[[Sequence[int], Mapping[str, complex]], None]:
+        """The call for arrays that lie so, to be made often: of the addresses of their first
+        elements, and of scalars, of which those that sizes or indices depend on are the same.
+        Whoever calls keeps the arrays alive. Raises as the call.
         """
 
     def traffic(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> tuple[str, ...]:
@@ -288,7 +343,13 @@ class Registry:
 
     def load(self, path: Path) -> KernelSpec:
         """A spec, with recipes for these targets. Raises SpecError."""
-        spec = specs.load(path)
+        return self._checked(specs.load(path))
+
+    def loads(self, text: str, name: str) -> KernelSpec:
+        """As `load`, of a text; errors call it by the name."""
+        return self._checked(specs.loads(text, name))
+
+    def _checked(self, spec: KernelSpec) -> KernelSpec:
         self.check(spec.recipes)
         return spec
 

@@ -29,7 +29,20 @@ from ...ir.interpret.sizes import found
 from ...ir.nodes import Kernel
 from ...lower.index_limits import Limits, check
 from ..runtime import RUNTIME
+from ..target import ArrayLayout
 from . import processor
+from .invocation import (
+    CallFrame,
+    CCall,
+    Number,
+    PreparedCall,
+    TableEntry,
+    axes_of,
+    check_layouts,
+    frame,
+    layouts_of,
+    strided,
+)
 
 FLAGS = (
     "-std=gnu11",  # as Meson builds it
@@ -45,29 +58,6 @@ _SOURCES = ("ts_cache.c", "ts_levels.c", "ts_pool.c", "ts_threads.c", "ts_worksp
 _HEADER = "ts_precompiled.h"
 
 Array = NDArray[np.generic]
-Number = complex  # and so int and float
-
-
-class _Call(ctypes.Structure):
-    _fields_ = (
-        ("data", ctypes.POINTER(ctypes.c_void_p)),
-        ("strides", ctypes.POINTER(ctypes.c_int64)),
-        ("dims", ctypes.POINTER(ctypes.c_int64)),
-        ("scalars", ctypes.c_void_p),
-        ("threads", ctypes.c_int),
-        ("stream_above", ctypes.c_double),
-        ("prefetch_above", ctypes.c_double),
-        ("device", ctypes.c_void_p),
-    )
-
-
-class _Variant(ctypes.Structure):
-    _fields_ = (
-        ("run", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(_Call))),
-        ("when", ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.POINTER(_Call))),
-        ("unit", ctypes.c_uint64),
-        ("name", ctypes.c_char_p),
-    )
 
 
 @final
@@ -151,29 +141,59 @@ class Compiled:
         threads: int = 1,
         stream: bool | None = None,
         variant: str | None = None,
-    ) -> tuple[_Variant, _Call, object]:
+    ) -> tuple[TableEntry, CCall, object]:
         """The variant that runs, the call, and what must live as long as that: arguments and errors
         as of a call.
         """
-        kernel = self.kernel
-        for p in kernel.parameters:
-            _check(p.buffer.name, arrays[p.buffer.name], p.buffer.dtype.value)
-        given = [arrays[p.buffer.name] for p in kernel.parameters]
-        sizes = _sizes(kernel, given, dims or {})
-        check(kernel.name, self.limits, scalars, sizes)
-        strides = [s // a.itemsize for a in given for s in a.strides]
-        words = _scalars(kernel, scalars)
-        call = _Call(
-            (ctypes.c_void_p * len(given))(*(a.ctypes.data for a in given)),
-            (ctypes.c_int64 * len(strides))(*strides),
-            (ctypes.c_int64 * len(kernel.dims))(*(sizes[d] for d in kernel.dims)),
-            ctypes.cast(words, ctypes.c_void_p),
-            threads,
-            *self._limits(threads, stream),
-        )
-        chosen = self._chosen(call, _strided(given), variant)
-        _check_unit(kernel, given, int(chosen.unit))
-        return chosen, call, (given, words)
+        layouts = layouts_of(self.kernel, arrays)
+        limits = self._limits(threads, stream)
+        found = self._frame(layouts, scalars, dims or {}, threads, limits)
+        chosen = self._chosen(found, layouts, scalars, variant)
+        self._check_unit(layouts, int(chosen.unit))
+        given = [arrays[p.buffer.name] for p in self.kernel.parameters]
+        call, kept = found.call([a.ctypes.data for a in given], scalars)
+        return chosen, call, (given, found, kept)
+
+    def refused(
+        self,
+        layouts: Sequence[ArrayLayout],
+        scalars: Mapping[str, Number],
+        dims: Mapping[str, int],
+    ) -> dict[int, int]:
+        """The arguments, by number, that no variant takes as they lie, and the axis of each that
+        must have stride 1. Raises as a call.
+        """
+        found = self._frame(layouts, scalars, dims, 1, (math.inf, math.inf))
+        chosen = self._chosen(found, layouts, scalars, None)
+        return axes_of(layouts, strided(layouts) & int(chosen.unit))
+
+    def laid_out(
+        self,
+        layouts: Sequence[ArrayLayout],
+        scalars: Mapping[str, Number],
+        dims: Mapping[str, int],
+        threads: int,
+    ) -> PreparedCall:
+        """The call for arrays that lie so, wherever they are. scalars: of calls the int64 ones are
+        the same. Raises as a call.
+        """
+        found = self._frame(layouts, scalars, dims, threads, self._limits(threads, None))
+        chosen = self._chosen(found, layouts, scalars, None)
+        self._check_unit(layouts, int(chosen.unit))
+        return PreparedCall(found, chosen.run)
+
+    def _frame(
+        self,
+        layouts: Sequence[ArrayLayout],
+        scalars: Mapping[str, Number],
+        dims: Mapping[str, int],
+        threads: int,
+        limits: tuple[float, float],
+    ) -> CallFrame:
+        check_layouts(self.kernel, layouts)
+        sizes = _sizes(self.kernel, layouts, dims)
+        check(self.kernel.name, self.limits, scalars, sizes)
+        return frame(self.kernel, layouts, sizes, threads, limits)
 
     def _limits(self, threads: int, stream: bool | None) -> tuple[float, float]:
         """The bytes above which a call stores past the caches, and reads ahead."""
@@ -183,18 +203,31 @@ class Compiled:
         library.ts_stream_above.restype = library.ts_prefetch_above.restype = ctypes.c_double
         return library.ts_stream_above(threads), library.ts_prefetch_above()
 
-    def _table(self) -> "ctypes.Array[_Variant]":
-        return (_Variant * self.variants).in_dll(opened(self.library), self.symbol)
+    def _table(self) -> "ctypes.Array[TableEntry]":
+        return (TableEntry * self.variants).in_dll(opened(self.library), self.symbol)
 
-    def _chosen(self, call: _Call, strided: int, name: str | None) -> _Variant:
+    def _chosen(
+        self,
+        found: CallFrame,
+        layouts: Sequence[ArrayLayout],
+        scalars: Mapping[str, Number],
+        name: str | None,
+    ) -> TableEntry:
         """The variant of that name, or the first one for these sizes, one whose unit strides there
         are if there is one.
         """
         table = self._table()
         if name is not None:
             return next(v for v in table if v.name == name.encode())
+        call, keep = found.call([0] * len(layouts), scalars)  # conditions read no array
         fit = [v for v in table if not v.when or v.when(ctypes.byref(call))]
-        return next((v for v in fit if not v.unit & strided), fit[0])
+        del keep
+        return next((v for v in fit if not v.unit & strided(layouts)), fit[0])
+
+    def _check_unit(self, layouts: Sequence[ArrayLayout], unit: int) -> None:
+        if wrong := unit & strided(layouts):
+            axis = (wrong & -wrong).bit_length() - 1
+            raise TilesmithError(f"axis {axis} of '{self.kernel.name}' does not have stride 1")
 
 
 @final
@@ -234,6 +267,23 @@ class Loaded:
         given = {**self.scalars, **(scalars or {})}
         return self.compiled.bound(arrays, given, dims=sizes, threads=threads)
 
+    def refused(
+        self,
+        layouts: Sequence[ArrayLayout],
+        sizes: Mapping[str, int],
+        scalars: Mapping[str, Number],
+    ) -> dict[int, int]:
+        return self.compiled.refused(layouts, scalars, sizes)
+
+    def laid_out(
+        self,
+        layouts: Sequence[ArrayLayout],
+        sizes: Mapping[str, int],
+        scalars: Mapping[str, Number],
+        threads: int,
+    ) -> PreparedCall:
+        return self.compiled.laid_out(layouts, scalars, sizes, threads)
+
     def traffic(self, arrays: Mapping[str, Array], sizes: Mapping[str, int]) -> tuple[str, ...]:
         return ()
 
@@ -261,44 +311,11 @@ def variants_of(source: str, symbol: str) -> int:
     return int(found[1])
 
 
-def _sizes(kernel: Kernel, given: Sequence[Array], dims: Mapping[str, int]) -> Mapping[str, int]:
-    shapes = ((p.buffer.shape, x.shape) for p, x in zip(kernel.parameters, given, strict=True))
+def _sizes(
+    kernel: Kernel, layouts: Sequence[ArrayLayout], dims: Mapping[str, int]
+) -> Mapping[str, int]:
+    shapes = ((p.buffer.shape, x.shape) for p, x in zip(kernel.parameters, layouts, strict=True))
     return {**found(shapes, kernel.dims), **dims}
-
-
-def _strided(given: Sequence[Array]) -> int:
-    """The axes, as bits, that have neither stride 1 nor extent at most 1."""
-    axes = [
-        (s // a.itemsize, n if a.size else 0)
-        for a in given
-        for s, n in zip(a.strides, a.shape, strict=True)
-    ]
-    return sum(1 << k for k, (stride, size) in enumerate(axes) if stride != 1 and size > 1)
-
-
-def _check_unit(kernel: Kernel, given: Sequence[Array], unit: int) -> None:
-    if wrong := unit & _strided(given):
-        axis = (wrong & -wrong).bit_length() - 1
-        raise TilesmithError(f"axis {axis} of '{kernel.name}' does not have stride 1")
-
-
-def _check(name: str, array: Array, dtype: str) -> None:
-    if array.dtype.name != dtype:
-        raise TilesmithError(f"'{name}' has dtype {array.dtype.name}, expected {dtype}")
-    if any(s % array.itemsize for s in array.strides):
-        raise TilesmithError(f"a stride of '{name}' is not a whole number of elements")
-
-
-def _scalars(kernel: Kernel, given: Mapping[str, Number]) -> "ctypes.Array[ctypes.c_int64]":
-    """As an array of ts_scalar: two words each."""
-    words = (ctypes.c_int64 * max(2, 2 * len(kernel.scalars)))()
-    for k, scalar in enumerate(kernel.scalars):
-        floating = scalar.dtype.is_float or scalar.dtype.is_complex
-        kind = np.complex128 if scalar.dtype.is_complex else np.float64 if floating else np.int64
-        value = np.asarray(given[scalar.name], kind).reshape(1).view(np.int64)
-        for position, word in enumerate(value.tolist()):
-            words[2 * k + position] = word
-    return words
 
 
 def compiler_command(flags: Sequence[str]) -> tuple[str, ...]:
@@ -313,7 +330,7 @@ def build(source: str, command: Sequence[str]) -> Path:
         shared = runtime(tuple(command), _SOURCES)
         return "-include", str(shared / _HEADER), *map(str, sorted(shared.glob("*.o")))
 
-    return shared_library(source, command, _runtime_digest(), others)
+    return shared_library(source, command, runtime_digest(), others)
 
 
 def shared_library(
@@ -335,13 +352,7 @@ def shared_library(
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         path, made = Path(scratch) / "kernel.c", Path(scratch) / "kernel.so"
         path.write_text(source, encoding="utf-8")
-        done = subprocess.run(
-            [*command, "-shared", str(path), *more, "-o", str(made), "-lm"],
-            capture_output=True,
-            text=True,
-        )
-        if done.returncode:
-            raise TilesmithError(f"the C compiler refused the kernel:\n{done.stderr}")
+        _run("the kernel", None, [*command, "-shared", str(path), *more, "-o", str(made), "-lm"])
         made.replace(library)
     return library
 
@@ -350,7 +361,7 @@ def runtime(command: tuple[str, ...], sources: tuple[str, ...]) -> Path:
     """A folder with what all builds by a command share: the runtime's objects, and its headers
     precompiled, from the cache if it is there.
     """
-    digest = hashlib.sha256("\0".join([*command, *sources, _runtime_digest()]).encode())
+    digest = hashlib.sha256("\0".join([*command, *sources, runtime_digest()]).encode())
     folder = cache_folder() / f"runtime-{digest.hexdigest()[:32]}"
     if folder.exists():
         return folder
@@ -359,14 +370,9 @@ def runtime(command: tuple[str, ...], sources: tuple[str, ...]) -> Path:
         made = Path(scratch, "made")
         made.mkdir()
         shutil.copy(RUNTIME / _HEADER, made)
-        paths = [str(RUNTIME / name) for name in sources]
-        for work in (
-            ["-x", "c-header", str(made / _HEADER), "-o", str(made / f"{_HEADER}.gch")],
-            ["-c", *paths],
-        ):
-            done = subprocess.run([*command, *work], cwd=made, capture_output=True, text=True)
-            if done.returncode:
-                raise TilesmithError(f"the C compiler refused the runtime:\n{done.stderr}")
+        header, paths = made / _HEADER, [str(RUNTIME / name) for name in sources]
+        both = (["-x", "c-header", str(header), "-o", f"{header}.gch"], ["-c", *paths])
+        _run("the runtime", made, *([*command, *work] for work in both))
         try:
             made.rename(folder)
         except OSError:  # another process was faster
@@ -375,8 +381,23 @@ def runtime(command: tuple[str, ...], sources: tuple[str, ...]) -> Path:
     return folder
 
 
+def _run(what: str, folder: Path | None, *commands: Sequence[str]) -> None:
+    """Runs the commands at the same time. Raises TilesmithError with the compiler's words."""
+    try:
+        started = [
+            subprocess.Popen(c, cwd=folder, stderr=subprocess.PIPE, text=True) for c in commands
+        ]
+    except FileNotFoundError:
+        hint = "install one, such as gcc or clang, or name another by CC"
+        raise TilesmithError(f"there is no C compiler {commands[0][0]!r}", hint=hint) from None
+    errors = [each.communicate()[1] for each in started]
+    if any(each.returncode for each in started):
+        raise TilesmithError(f"the C compiler refused {what}:\n{''.join(errors)}")
+
+
 @cache
-def _runtime_digest() -> str:
+def runtime_digest() -> str:
+    """A digest of the runtime's C, by which libraries are kept."""
     digest = hashlib.sha256()
     for path in sorted(RUNTIME.glob("ts_*.[ch]")):
         digest.update(path.read_bytes())

@@ -15,7 +15,8 @@ from ...language.model import KernelSpec
 from ...lower.finish import Finished, finish
 from ...lower.index_limits import Limits, index_limits
 from ..c import library
-from ..c.library import Compiled, Loaded, build, compiled, opened
+from ..c.library import Compiled, Loaded, compiled, opened, runtime_digest, shared_library
+from ..runtime import RUNTIME
 from .emit import source as source_of
 from .levels import LEVELS, Level, Processor
 from .passes.finishing import finishing
@@ -53,7 +54,9 @@ def lowest_level() -> Level:
 
 def native_level() -> Level:
     """The best level that this machine runs. Raises TilesmithError where it runs none."""
-    found = int(opened(build("", compiler_command(lowest_level(), ()))).ts_best_level())
+    asked = (RUNTIME / "ts_levels.c").read_text("ascii")  # which is quickly compiled by itself
+    made = shared_library(asked, compiler_command(lowest_level(), ()), runtime_digest())
+    found = int(opened(made).ts_best_level())
     if found < 0:
         raise TilesmithError("this machine runs none of the levels that kernels are made for")
     return Level(LEVELS[found])

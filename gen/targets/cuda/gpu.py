@@ -16,15 +16,16 @@ import numpy as np
 from ...errors import KernelFault, TilesmithError
 from ...ir.nodes import Intent, Kernel
 from ...lower.index_limits import Limits
+from ..c.invocation import Number
 from ..c.library import (
     Array,
     Compiled,
-    Number,
     compiler_command,
     shared_library,
     variants_of,
 )
 from ..runtime import CUDA, RUNTIME, digest
+from ..target import ArrayLayout
 from .architectures import ARCHITECTURES
 from .compilers import FLAGS, HEADERS, HOST_FLAGS
 
@@ -167,6 +168,29 @@ class OnGpu:
                 raise KernelFault(f"{kernel.name} at {told}: {why}")
             for piece in () if resident else pieces:
                 piece.fetch()
+
+        return run
+
+    def refused(
+        self,
+        layouts: Sequence[ArrayLayout],
+        sizes: Mapping[str, int],
+        scalars: Mapping[str, Number],
+    ) -> dict[int, int]:
+        return self.compiled.refused(layouts, scalars, sizes)
+
+    def laid_out(
+        self,
+        layouts: Sequence[ArrayLayout],
+        sizes: Mapping[str, int],
+        scalars: Mapping[str, Number],
+        threads: int,
+    ) -> Callable[[Sequence[int], Mapping[str, Number]], None]:
+        names = [p.buffer.name for p in self.compiled.kernel.parameters]
+
+        def run(addresses: Sequence[int], given: Mapping[str, Number]) -> None:
+            arrays = [x.at(address) for x, address in zip(layouts, addresses, strict=True)]
+            self.bound(dict(zip(names, arrays, strict=True)), sizes, given, threads)()
 
         return run
 

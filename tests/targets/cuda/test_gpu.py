@@ -3,6 +3,7 @@ the emulator runs the device text.
 """
 
 import ctypes
+import math
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import gen
 from gen import cli
 from gen.errors import KernelFault, TilesmithError
 from gen.targets.cuda import gpu
@@ -62,6 +64,18 @@ def test_arrays_that_overlap(emulated: Emulated) -> None:
     assert (x == np.linspace(-3, 3, 40, dtype="f")).all()
     nothing = np.zeros(0, "f")
     kernel(dict(zip(names, (nothing, nothing), strict=True)), sizes)
+
+
+def test_a_kernel_tried_out(emulated: Emulated) -> None:
+    """Its arrays are told by address and layout."""
+    gelu = gen.compile(SPECS / "gelu_gpu.yaml", "sm_90", target="cuda")
+    x = np.linspace(-3, 3, 40, dtype="f")
+    want = gelu(x)
+    np.testing.assert_allclose(want, [v / 2 * (1 + math.erf(v / 2**0.5)) for v in x], atol=1e-5)
+    for given in (x, np.flip(np.flip(x).copy()), np.repeat(x, 2)[::2], x.astype(">f4")):
+        np.testing.assert_array_equal(gelu(given), want)
+    np.testing.assert_array_equal(gelu(np.broadcast_to(x[3], 40)), np.full(40, want[3]))
+    assert gelu(x[:0]).shape == (0,)
 
 
 def test_arrays_that_stay_there(emulated: Emulated, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,15 +4,16 @@ Input: what `emit` made. Output: a `targets.target.Runnable`.
 """
 
 import ctypes
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, final
 
 from ....errors import KernelFault
 from ....ir.nodes import Intent, Kernel
 from ....lower.index_limits import Limits
-from ...c.library import Array, Compiled, Number, variants_of
-from ...target import joined
+from ...c.invocation import Number
+from ...c.library import Array, Compiled, variants_of
+from ...target import ArrayLayout, joined
 from . import library
 from .counts import AccessCount, table, weight
 from .library import Emulator, Settings
@@ -54,6 +55,29 @@ class Emulated:
         resident: bool = False,
     ) -> Callable[[], None]:
         return self._bound(arrays, sizes, scalars, self.settings)[0]
+
+    def refused(
+        self,
+        layouts: Sequence[ArrayLayout],
+        sizes: Mapping[str, int],
+        scalars: Mapping[str, Number],
+    ) -> dict[int, int]:
+        return self.compiled.refused(layouts, scalars, sizes)
+
+    def laid_out(
+        self,
+        layouts: Sequence[ArrayLayout],
+        sizes: Mapping[str, int],
+        scalars: Mapping[str, Number],
+        threads: int,
+    ) -> Callable[[Sequence[int], Mapping[str, Number]], None]:
+        names = [p.buffer.name for p in self.compiled.kernel.parameters]
+
+        def run(addresses: Sequence[int], given: Mapping[str, Number]) -> None:
+            arrays = [x.at(address) for x, address in zip(layouts, addresses, strict=True)]
+            self.bound(dict(zip(names, arrays, strict=True)), sizes, given, threads)()
+
+        return run
 
     def counts(
         self, arrays: Mapping[str, Array], sizes: Mapping[str, int]
