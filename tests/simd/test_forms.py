@@ -22,6 +22,11 @@ def test_functions_at_special_values_and_samples(toolchain: Toolchain, tmp_path:
 
 
 @pytest.mark.parametrize("toolchain", TOOLCHAINS, ids=lambda t: t.name)
+def test_more_functions_at_special_values_and_samples(toolchain: Toolchain, tmp_path: Path) -> None:
+    assert run(toolchain, "more_specials.c", tmp_path) == f"{toolchain.level}: 0 failures\n"
+
+
+@pytest.mark.parametrize("toolchain", TOOLCHAINS, ids=lambda t: t.name)
 def test_float16_and_bfloat16_round_once(toolchain: Toolchain, tmp_path: Path) -> None:
     level, _, checks, *_ = run(toolchain, "halves.c", tmp_path).replace(":", " :").split()
     assert level == toolchain.level
