@@ -223,7 +223,35 @@ FUNCTIONS: dict[str, Unary] = {
     "cos": np.cos,
     "floor": np.floor,
     "ceil": np.ceil,
+    "round": np.rint,
+    "trunc": np.trunc,
+    "sign": np.sign,
+    "exp2": np.exp2,
+    "log2": np.log2,
+    "log10": np.log10,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tan": np.tan,
+    "atan": np.arctan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "cbrt": np.cbrt,
+    "erfc": lambda x: type(x)(math.erfc(x)),
 }
+OF_TWO: dict[str, Callable[[Any, Any], Any]] = {
+    "pow": np.power,
+    "copysign": np.copysign,
+    "atan2": np.arctan2,
+    "hypot": np.hypot,
+    "fmod": np.fmod,
+}
+
+
+def sign_of_integer(value: Any) -> Any:
+    return type(value)((value > 0) - (value < 0)) if value else value
 
 
 def fused(a: Any, b: Any, c: Any) -> Any:

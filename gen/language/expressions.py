@@ -39,6 +39,7 @@ _DIVISIONS = frozenset({BinaryOp.DIV, BinaryOp.FLOORDIV, BinaryOp.MOD})
 _ORDERED = ir.COMPARISONS | {BinaryOp.MIN, BinaryOp.MAX}
 _EQUALITIES = frozenset({BinaryOp.EQ, BinaryOp.NE})
 _WIDENED = _ORDERED | {BinaryOp.FLOORDIV, BinaryOp.MOD}
+_WHOLE = frozenset({Function.FLOOR, Function.CEIL, Function.ROUND, Function.TRUNC})
 _OF_INTEGERS = frozenset({BinaryOp.FLOORDIV, BinaryOp.MOD, BinaryOp.SHL, BinaryOp.SHR})
 
 
@@ -264,6 +265,14 @@ def _external(function: ir.External, values: tuple[Typed, ...], span: Span) -> T
     return Typed(ir.Call(function, tuple(args), span=span), function.result)
 
 
+def _sign(value: Typed, span: Span) -> Typed:
+    """1, 0 or -1, of the integer's type."""
+    above = _binary(BinaryOp.MIN, value, literal(1, span), span)
+    if isinstance(value.type, DType) and value.type.kind is Kind.UNSIGNED:
+        return above
+    return _binary(BinaryOp.MAX, above, literal(-1, span), span)
+
+
 def _call(function: Function, values: tuple[Typed, ...], span: Span) -> Typed:
     common = values[0].type
     for value in values[1:]:
@@ -272,8 +281,10 @@ def _call(function: Function, values: tuple[Typed, ...], span: Span) -> Typed:
         return part(function, values[0], span)
     if function is Function.COMPLEX:
         return complex_number(values, common, span)
-    if is_integer(common) and function in (Function.FLOOR, Function.CEIL):
+    if is_integer(common) and function in _WHOLE:
         return values[0]
+    if is_integer(common) and function is Function.SIGN:
+        return _sign(values[0], span)
     if is_integer(common) and function is Function.ABS:
         if isinstance(common, DType) and common.kind is Kind.UNSIGNED:
             return values[0]  # its negative wraps around, to what may be larger
@@ -282,12 +293,13 @@ def _call(function: Function, values: tuple[Typed, ...], span: Span) -> Typed:
     if is_complex(common) and function not in OF_COMPLEX:
         hint = "write a * b + c" if function is Function.FMA else PARTS
         raise SpecError(f"'{function.value}' has no complex form", span, hint)
-    if function is Function.POW:
-        needs(not isinstance(common, DType) or common.is_float, "pow", "floats", common, span)
+    if function in (Function.POW, Function.FMOD):
+        of_floats = not isinstance(common, DType) or common.is_float
+        needs(of_floats, function.value, "floats", common, span)
     type_ = as_float(common)
     dtype = concrete(type_)
     args = tuple(convert(value, dtype, span) for value in values)
-    if function is Function.ISNAN:
+    if function in ir.PREDICATES:
         return Typed(ir.Call(function, args, span=span), DType.BOOL)
     number = folded(function, args, span) if isinstance(type_, Weak) else None
     result = real_of(type_) if function is Function.ABS else type_

@@ -219,8 +219,14 @@ def function(name: ir.Function, dtype: DType) -> Callable[..., Value]:
             return np.floor
         case ir.Function.CEIL:
             return np.ceil
+        case ir.Function.ERFC:
+            return lambda a: number(math.erfc(float(a)))
         case ir.Function.ISNAN:
             return lambda a: bool(np.isnan(a))
+        case ir.Function.ISINF:
+            return lambda a: bool(np.isinf(a))
+        case ir.Function.ISFINITE:
+            return lambda a: bool(np.isfinite(a))
         case ir.Function.FMA if dtype.is_complex:
             return lambda a, b, c: a * b + c
         case ir.Function.FMA:
@@ -234,7 +240,31 @@ def function(name: ir.Function, dtype: DType) -> Callable[..., Value]:
         case ir.Function.COMPLEX:
             return lambda re, im: _complex(re, im, result_of(name, dtype))
         case _:
-            assert_never(name)
+            return _NUMPYS[name]
+
+
+_NUMPYS: dict[ir.Function, Callable[..., Value]] = {
+    ir.Function.ROUND: np.rint,
+    ir.Function.TRUNC: np.trunc,
+    ir.Function.SIGN: np.sign,
+    ir.Function.COPYSIGN: np.copysign,
+    ir.Function.EXP2: np.exp2,
+    ir.Function.LOG2: np.log2,
+    ir.Function.LOG10: np.log10,
+    ir.Function.SINH: np.sinh,
+    ir.Function.COSH: np.cosh,
+    ir.Function.TAN: np.tan,
+    ir.Function.ATAN: np.arctan,
+    ir.Function.ATAN2: np.arctan2,
+    ir.Function.ASIN: np.arcsin,
+    ir.Function.ACOS: np.arccos,
+    ir.Function.ASINH: np.arcsinh,
+    ir.Function.ACOSH: np.arccosh,
+    ir.Function.ATANH: np.arctanh,
+    ir.Function.HYPOT: np.hypot,
+    ir.Function.CBRT: np.cbrt,
+    ir.Function.FMOD: np.fmod,
+}
 
 
 def _complex(re: Value, im: Value, dtype: DType) -> Value:

@@ -25,6 +25,23 @@ _DEAR = frozenset(
         ir.Function.ERF,
         ir.Function.SIN,
         ir.Function.COS,
+        ir.Function.EXP2,
+        ir.Function.LOG2,
+        ir.Function.LOG10,
+        ir.Function.SINH,
+        ir.Function.COSH,
+        ir.Function.TAN,
+        ir.Function.ATAN,
+        ir.Function.ATAN2,
+        ir.Function.ASIN,
+        ir.Function.ACOS,
+        ir.Function.ASINH,
+        ir.Function.ACOSH,
+        ir.Function.ATANH,
+        ir.Function.HYPOT,
+        ir.Function.CBRT,
+        ir.Function.FMOD,
+        ir.Function.ERFC,
     }
 )
 
