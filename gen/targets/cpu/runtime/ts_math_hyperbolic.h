@@ -49,7 +49,7 @@ TS_INLINE V F(log_of_sum)(V sum, V lost, V more) {
     return F(log_joined)(e + more, F(fma)(lost, scale, f));
 }
 
-/* log(y + sqrt(y^2 + one)) for one of 1 and -1, and y of at least 1/2; square, root and sum with what they
+/* log(y + sqrt(y^2 + one)) for one of 1 and -1, where y is at least 1/2; square, root and sum with what they
    lose. Above BIG it is log(2 y), by way of y / 2, whose 2^-e there is. */
 #define BIG (SINGLE ? 0x1p13 : 0x1p28)
 TS_INLINE V F(log_with_root)(V y, V one) {
@@ -74,10 +74,8 @@ TS_INLINE V F(asinh)(V input) {
     return F(with_sign)(F(select)(F(lt)(y, K(0.5)), small, large), input);
 }
 
-TS_INLINE V F(acosh)(V x) {
-    V result = F(log_with_root)(x, K(-1));
-    return F(select)(F(lt)(x, K(1)), K(NOT_A_NUMBER), result);
-}
+/* Below 1 the root is NaN. */
+TS_INLINE V F(acosh)(V x) { return F(log_with_root)(x, K(-1)); }
 
 /* Below 1/2 an odd polynomial; above, half of log((1 + y) / (1 - y)), the quotient with what it loses. */
 TS_INLINE V F(atanh)(V input) {

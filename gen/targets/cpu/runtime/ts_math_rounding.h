@@ -60,8 +60,7 @@ TS_COLD void F(large_quotients)(const V *a, const V *b, V *rest) {
         int e = (int)(p >> 52), d = (int)(q >> 52);
         p = (p & 0xFFFFFFFFFFFFFu) | (uint64_t)(e != 0) << 52;
         q = (q & 0xFFFFFFFFFFFFFu) | (uint64_t)(d != 0) << 52;
-        e += e == 0; /* subnormal numbers have the least exponent, too */
-        d += d == 0;
+        d += d == 0; /* subnormal numbers have the least exponent, too */
         for (p %= q; e > d;) {
             int step = e - d < 11 ? e - d : 11;
             p = (p << step) % q;
@@ -73,7 +72,8 @@ TS_COLD void F(large_quotients)(const V *a, const V *b, V *rest) {
 }
 
 /* x - n y for the integer n towards 0, exactly: what is left of x is a multiple of the divisor's last
-   bit and less than the divisor, so all differences here are exact. */
+   bit and less than the divisor, so all differences here are exact. Of infinity, and by 0, the
+   products are NaN. */
 TS_INLINE V F(fmod)(V x, V y) {
     V a = F(abs)(x), b = F(abs)(y), quotient = a / b, q = F(floor)(quotient);
 #if TS_HAS_FMA
@@ -87,9 +87,7 @@ TS_INLINE V F(fmod)(V x, V y) {
         F(large_quotients)(&dividends, &divisors, &rests);
         rest = rests;
     }
-    rest = F(with_sign)(F(select)(F(lt)(a, b), a, rest), x);
-    rest = F(select)(F(lt)(a, K(INFINITE)), rest, K(NOT_A_NUMBER));
-    return F(select)(F(gt)(b, K(0)), rest, K(NOT_A_NUMBER));
+    return F(with_sign)(F(select)(F(lt)(a, b), a, rest), x);
 }
 #undef LIMIT
 #undef MOST
