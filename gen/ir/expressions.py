@@ -67,9 +67,9 @@ class Function(Word):
     """Functions of floats that keep their type, unless said."""
 
     ABS = "abs"  # of floats and complex numbers, a float
-    SQRT = "sqrt"
+    SQRT = "sqrt"  # of floats and complex numbers, as are exp and log
     RSQRT = "rsqrt"
-    EXP = "exp"  # of floats and complex numbers
+    EXP = "exp"
     EXPM1 = "expm1"
     SIGMOID = "sigmoid"
     LOG = "log"

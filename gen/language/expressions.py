@@ -16,7 +16,7 @@ from ..ir.nodes import BinaryOp, Function, UnaryOp
 from ..ir.types import INDEX, DType, Kind
 from .exact import alike, position
 from .syntax import nodes as syntax
-from .syntax.grammar import CONSTANTS
+from .syntax.grammar import CONSTANTS, MAX_POWER
 from .values.functions import OF_COMPLEX, complex_number, folded, part
 from .values.types import AnyType, Weak, as_float, concrete, holds, is_complex, promote, real_of
 from .values.values import (
@@ -230,6 +230,19 @@ def _power(base: Typed, exponent: int, span: Span) -> Typed:
     return result
 
 
+def _complex_power(base: Typed, exponent: Typed, span: Span) -> Typed:
+    """Of whole numbers, as in NumPy: a product, or 1 over one."""
+    number = exponent.expr.value if isinstance(exponent.expr, ir.Const) else 0
+    if not (exponent.type is Weak.INT and 0 < abs(number) <= MAX_POWER):
+        hint = "write exp(w * log(z))" if is_complex(exponent.type) else "write exp(p * log(z))"
+        most = MAX_POWER
+        needed = f"a power of a complex number is a constant from 1 to {most}, or -1 to -{most}"
+        raise SpecError(needed, span, hint)
+    times = int(number.real)
+    product = _power(base, abs(times), span)
+    return product if times > 0 else _binary(BinaryOp.DIV, literal(1, span), product, span)
+
+
 def _conditional(
     condition: syntax.Expr, then: Typed, otherwise: Typed, types: Types, span: Span
 ) -> Typed:
@@ -290,6 +303,8 @@ def _call(function: Function, values: tuple[Typed, ...], span: Span) -> Typed:
             return values[0]  # its negative wraps around, to what may be larger
         return _binary(BinaryOp.MAX, values[0], _unary(UnaryOp.NEG, values[0], span), span)
     needs(common is not DType.BOOL, function.value, "a number", common, span)
+    if function is Function.POW and is_complex(values[0].type):
+        return _complex_power(values[0], values[1], span)
     if is_complex(common) and function not in OF_COMPLEX:
         hint = "write a * b + c" if function is Function.FMA else PARTS
         raise SpecError(f"'{function.value}' has no complex form", span, hint)

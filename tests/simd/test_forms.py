@@ -41,6 +41,11 @@ def test_complex_forms(toolchain: Toolchain, tmp_path: Path) -> None:
     assert int(checks) > 100_000
 
 
+@pytest.mark.parametrize("toolchain", TOOLCHAINS, ids=lambda t: t.name)
+def test_roots_and_logarithms_of_complex_numbers(toolchain: Toolchain, tmp_path: Path) -> None:
+    assert run(toolchain, "complex_more.c", tmp_path) == f"{toolchain.level}: 0 failures\n"
+
+
 WITH_ROWS = [t for t in TOOLCHAINS if t.level in ("v3", "v4")]
 
 

@@ -74,7 +74,9 @@ _ARITY = {ir.Function.FMA: 3} | dict.fromkeys(
 )
 _OF_COMPLEX_ALONE = frozenset({ir.Function.REAL, ir.Function.IMAG, ir.Function.CONJ})
 _OF_COMPLEX = (
-    _OF_COMPLEX_ALONE | ir.PREDICATES | {ir.Function.ABS, ir.Function.EXP, ir.Function.FMA}
+    _OF_COMPLEX_ALONE
+    | ir.PREDICATES
+    | {ir.Function.ABS, ir.Function.EXP, ir.Function.FMA, ir.Function.LOG, ir.Function.SQRT}
 )
 
 

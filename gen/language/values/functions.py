@@ -86,11 +86,13 @@ _MATH: dict[Function, Callable[..., float]] = {
 _COMPLEX_MATH: dict[Function, Callable[[complex], complex]] = {
     Function.ABS: abs,
     Function.EXP: cmath.exp,
+    Function.LOG: cmath.log,
+    Function.SQRT: cmath.sqrt,
     Function.REAL: lambda z: z.real,
     Function.IMAG: lambda z: z.imag,
     Function.CONJ: lambda z: z.conjugate(),
 }
-OF_COMPLEX = ir.PREDICATES | {Function.ABS, Function.EXP}
+OF_COMPLEX = ir.PREDICATES | {Function.ABS, Function.EXP, Function.LOG, Function.SQRT}
 
 
 def part(function: Function, value: Typed, span: Span) -> Typed:

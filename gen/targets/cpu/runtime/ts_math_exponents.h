@@ -105,21 +105,38 @@ TS_INLINE V F(cbrt)(V input) {
     return F(with_sign)(result, input);
 }
 
-/* Both sides over the power of two in the larger one, so that squares stay in range; and what is left of
-   the sum of their squares, which are taken in two parts, over the rounded root (C. Borges, Algorithm
-   1014, ACM TOMS 47, 2020). */
-TS_INLINE V F(hypot)(V x, V y) {
+/* The sum of two numbers' squares over the square of `unit`, the power of two in the larger one, so that
+   they stay in range; and what it leaves out. */
+typedef struct {
+    V unit, sum, rest;
+} F(squares);
+
+TS_INLINE F(squares) F(squares_of)(V x, V y) {
     V a = F(abs)(x), b = F(abs)(y), most = F(max)(a, b), less = F(min)(a, b);
     V unit = F(from_bits)(F(bits)(F(clamp)(most, K(LEAST), K(1 / LEAST))) & ~MANTISSA);
     most = most / unit;
     less = less / unit;
     V p = most * most, q = less * less, sum = p + q;
     V rest = p - sum + q + (F(lost)(most, most, p) + F(lost)(less, less, q));
-    V root = F(sqrt)(sum), square = root * root;
-    V left = sum - square - F(lost)(root, root, square) + rest;
-    V result = root + left / F(max)(root + root, K(LEAST));
-    result = F(select)(F(eq)(a, K(INFINITE)), a, result * unit);
+    F(squares) result = {unit, sum, rest};
+    return result;
+}
+
+/* Infinity where a side is, also where the other is NaN. */
+TS_INLINE V F(or_infinite)(V result, V x, V y) {
+    V a = F(abs)(x), b = F(abs)(y);
+    result = F(select)(F(eq)(a, K(INFINITE)), a, result);
     return F(select)(F(eq)(b, K(INFINITE)), b, result);
+}
+
+/* The rounded root, and what is left of the squares over it (C. Borges, Algorithm 1014, ACM TOMS 47,
+   2020). */
+TS_INLINE V F(hypot)(V x, V y) {
+    F(squares) s = F(squares_of)(x, y);
+    V root = F(sqrt)(s.sum), square = root * root;
+    V left = s.sum - square - F(lost)(root, root, square) + s.rest;
+    V result = (root + left / F(max)(root + root, K(LEAST))) * s.unit;
+    return F(or_infinite)(result, x, y);
 }
 
 /* ---------------------------------------------------------------- erfc */

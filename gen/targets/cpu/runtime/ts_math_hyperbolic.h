@@ -40,13 +40,23 @@ TS_INLINE V F(cosh)(V input) {
 
 /* ---------------------------------------------------------------- inverses */
 
-/* log(sum + lost) + more ln 2 for a sum from 1 to half of the largest number, as log1p has it. */
+/* log(sum + lost) + more ln 2 for a normal sum of up to half of the largest number, as log1p has it. */
 TS_INLINE V F(log_of_sum)(V sum, V lost, V more) {
     U shifted = F(bits)(sum) + (ONE - ROOT);
     V e = F(from_bits)((shifted >> FRACTION) + WHOLE_BITS) - K(WHOLE + BIAS);
     V f = F(from_bits)((shifted & MANTISSA) + ROOT) - K(1);
     V scale = F(from_bits)(((CU)(2 * BIAS) << FRACTION) - (shifted & ~MANTISSA));
     return F(log_joined)(e + more, F(fma)(lost, scale, f));
+}
+
+/* log(hypot(x, y)), as exact where that is next to 1: half the logarithm of the squares in two parts. */
+TS_INLINE V F(log_hypot)(V x, V y) {
+    F(squares) s = F(squares_of)(x, y);
+    V e = F(from_bits)((F(bits)(s.unit) >> FRACTION) + WHOLE_BITS) - K(WHOLE + BIAS);
+    V result = K(0.5) * F(log_of_sum)(s.sum, s.rest, e + e);
+    result = F(select)(F(eq)(s.sum, K(0)), K(-INFINITE), result);
+    result = F(select)(F(eq)(s.sum, s.sum), result, s.sum);
+    return F(or_infinite)(result, x, y);
 }
 
 /* log(y + sqrt(y^2 + one)) for one of 1 and -1, where y is at least 1/2; square, root and sum with what they
