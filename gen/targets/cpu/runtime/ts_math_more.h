@@ -19,7 +19,7 @@
 #define K(c) F(set)((C)(c))
 #define HORNER(c) p = F(fma)(p, x, K(c));
 
-#define BITS (8 * sizeof(C))
+#define BITS (FRACTION == 23 ? 32 : 64)
 #define SIGN ((CU)1 << (BITS - 1))
 #define ONE ((CU)BIAS << FRACTION)
 #define MANTISSA (((CU)1 << FRACTION) - 1)
