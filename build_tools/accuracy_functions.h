@@ -24,7 +24,8 @@
     X(acosh, false, acosh(x), acoshl(x))                                         \
     X(atanh, false, atanh(x), atanhl(x))                                         \
     X(cbrt, true, cbrt(x), cbrtl(x))                                             \
-    X(erfc, false, erfc(x), erfcl(x))
+    X(erfc, false, erfc(x), erfcl(x))                                            \
+    X(erfinv, false, (double)inverse_erf(x), inverse_erf(x))
 #define BINARY(X)                                                                \
     X(pow, false, pow(x, y), powl(x, y))                                         \
     X(atan2, true, atan2(x, y), atan2l(x, y))                                    \

@@ -4,9 +4,11 @@ Input: its functions in 80-digit decimal arithmetic. Output: ts_math_more_coeffi
 macros of polynomials, as `polynomials` makes them, and constants in two parts.
 """
 
+import math
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
+from statistics import NormalDist
 
 import numpy as np
 
@@ -70,6 +72,24 @@ def erfcx(x: Decimal) -> Decimal:
     for k in reversed(range(1, 300)):
         below = x + Decimal(k) / 2 / below
     return 1 / (PI.sqrt() * below)
+
+
+@cache
+def tail_erfinv(s: Decimal) -> Decimal:
+    """The y of erfc(y) = exp(-s^2), for s of at least 1/2: Newton's steps for logarithms."""
+    y = Decimal(-NormalDist().inv_cdf(math.exp(-(float(s) ** 2)) / 2) / math.sqrt(2))
+    for _ in range(3):
+        y += (erfcx(y).ln() - y * y + s * s) * PI.sqrt() * erfcx(y) / 2
+    return y
+
+
+@cache
+def small_erfinv(x: Decimal) -> Decimal:
+    """The y of erf(y) = x, for x of up to 3/4."""
+    y = Decimal(NormalDist().inv_cdf((1 + float(x)) / 2) / math.sqrt(2))
+    for _ in range(4):
+        y -= (erf(y) - x) * PI.sqrt() / 2 * (y * y).exp()
+    return y
 
 
 # ---------------------------------------------------------------- what polynomials stand for
@@ -186,6 +206,36 @@ def bent_weight(t: Decimal) -> Decimal:
     return 1 + t
 
 
+def erfinv_tail(z: Decimal) -> Decimal:
+    """The p of erfinv(x) = x + x p(z), where z = x^2."""
+    x = z.sqrt()
+    return small_erfinv(x) / x - 1
+
+
+def erfinv_weight(z: Decimal) -> Decimal:
+    return 1 / (1 + erfinv_tail(z))
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The p of erfinv(x) = s + s p(s - middle), where s^2 = -log(1 - x)."""
+
+    middle: Decimal
+
+    def __call__(self, t: Decimal) -> Decimal:
+        s = self.middle + t
+        return tail_erfinv(s) / s - 1
+
+    def weight(self, t: Decimal) -> Decimal:
+        return 1 / (1 + self(t))
+
+
+def tail_fit(name: str, low: str, high: str, middle: str, degree: int) -> Fit:
+    tail, first, last = Tail(Decimal(middle)), Decimal(low), Decimal(high)
+    ends = (first - tail.middle, last - tail.middle)
+    return Fit(name, tail, tail.weight, *ends, degree, name.endswith("f32"))
+
+
 QUARTER = Decimal("0.25")
 HALF_LN2_SQUARE = HALF_LN2**2
 BENT_F32, BENT_F64 = Bent(2), Bent(4)
@@ -201,6 +251,9 @@ FITS = (
     Fit("atanh f32", atanh_tail, atanh_weight, Decimal(0), QUARTER, 6, True),
     Fit("cbrt f32", root, root_weight, ONE / 2, Decimal(4), 5, True),
     Fit("erfc f32", BENT_F32, bent_weight, -ONE, BENT_F32.end(Decimal("10.2")), 10, True),
+    Fit("erfinv f32", erfinv_tail, erfinv_weight, Decimal(0), QUARTER, 6, True),
+    tail_fit("erfinv1 f32", "0.83", "2.125", "1.5", 10),
+    tail_fit("erfinv2 f32", "2.125", "4.1", "3", 10),
     Fit("exp2 f64", exp2_slope, exp2_weight, -ONE / 2, ONE / 2, 11, False),
     Fit("sinh f64", sinh_tail, sinh_weight, Decimal(0), HALF_LN2_SQUARE, 5, False),
     Fit("cosh f64", cosh_tail, cosh_weight, Decimal(0), HALF_LN2_SQUARE, 4, False),
@@ -211,6 +264,10 @@ FITS = (
     Fit("atanh f64", atanh_tail, atanh_weight, Decimal(0), QUARTER, 14, False),
     Fit("cbrt f64", root, root_weight, ONE / 2, Decimal(4), 6, False),
     Fit("erfc f64", BENT_F64, bent_weight, -ONE, BENT_F64.end(Decimal("27.5")), 22, False),
+    Fit("erfinv f64", erfinv_tail, erfinv_weight, Decimal(0), QUARTER, 15, False),
+    tail_fit("erfinv1 f64", "0.83", "1.875", "1.375", 21),
+    tail_fit("erfinv2 f64", "1.875", "3.25", "2.5", 22),
+    tail_fit("erfinv3 f64", "3.25", "6.1", "4.5", 24),
 )
 
 

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 DType = np.dtype[Any]
 Type = DType | type[int] | type[float] | type[complex]
@@ -240,6 +241,7 @@ FUNCTIONS: dict[str, Unary] = {
     "atanh": np.arctanh,
     "cbrt": np.cbrt,
     "erfc": lambda x: type(x)(math.erfc(x)),
+    "erfinv": lambda x: type(x)(math.copysign(special.erfinv(float(x)), x)),
 }
 OF_TWO: dict[str, Callable[[Any, Any], Any]] = {
     "pow": np.power,

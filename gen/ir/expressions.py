@@ -102,6 +102,7 @@ class Function(Word):
     CBRT = "cbrt"
     FMOD = "fmod"  # has the sign of the dividend, as C has it
     ERFC = "erfc"
+    ERFINV = "erfinv"
     ISNAN = "isnan"  # of floats and complex numbers, gives bool; so do isinf and isfinite
     ISINF = "isinf"
     ISFINITE = "isfinite"

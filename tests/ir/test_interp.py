@@ -127,6 +127,8 @@ def _store(value: str, dtype: str = "float32", declarations: str = "", **given: 
         ("asinh(0.5) + acosh(2.5)", "float64", np.arcsinh(0.5) + np.arccosh(2.5)),
         ("atanh(0.5) + hypot(3.0, 4.0)", "float64", np.arctanh(0.5) + 5.0),
         ("erfc(2.0)", "float64", math.erfc(2.0)),
+        ("erfinv(1.0)", "float64", math.inf),
+        ("erfinv(-2.0)", "float64", math.nan),
         ("True & False | ~False", "bool", True),
         ("1 if 0 == 0 or 1 // 0 == 0 else 1 // 0", "int64", 1),
         ("complex64(1, 2) * complex64(0, 1)", "complex64", -2 + 1j),

@@ -93,6 +93,33 @@ static long double signl(long double x) { return x > 0 ? 1 : x < 0 ? -1 : x == 0
     }                                                                                             \
     ALIKE_OF_TWO(name, f32, float) ALIKE_OF_TWO(name, f64, double)
 
+/* There is no erfinv in the C library, but its inverse; above 1/2 where that is as steep. */
+#define ERFINV(T, C, digits, least, most)                                                         \
+    for (int i = 0; i <= 4000; i++) {                                                             \
+        C x = (C)(i < 2000 ? i / 4000.0 : 1 - exp2(-1 - (digits - 1) * (i - 2000) / 2000.0));     \
+        long double y = (long double)ts_erfinv_##T##_s(x), left = 1 - (long double)x;             \
+        long double slope = expl(-y * y) * 1.128379167095512573896158903121545172L;               \
+        long double off = i < 2000 ? erfl(y) - (long double)x : left - erfcl(y);                  \
+        check(near(y, y - off / slope, digits, least, most), "erfinv", #T, (double)x, 0,          \
+              (double)y);                                                                         \
+        check(ts_erfinv_##T##_s(-x) == -(C)y, "erfinv", #T, (double)-x, 0, (double)y);            \
+    }                                                                                             \
+    ALIKE(erfinv, T, C)
+
+static void check_erfinv(void) {
+    ERFINV(f32, float, 24, FLT_MIN, FLT_MAX)
+    ERFINV(f64, double, 53, DBL_MIN, DBL_MAX)
+    const double x[] = {0, -0.0, 1, -1, 1.5, -2, INFINITY, -INFINITY, NAN, 0.5, 0x1p-1074};
+    const double y[] = {0, -0.0, INFINITY, -INFINITY, NAN, NAN, NAN, NAN, NAN, 0.476936276204469873, 0x1p-1074};
+    for (int i = 0; i < 11; i++) {
+        double got = ts_erfinv_f64_s(x[i]);
+        float single = ts_erfinv_f32_s((float)x[i]);
+        check(near((long double)got, (long double)y[i], 53, DBL_MIN, DBL_MAX), "erfinv", "f64", x[i], 0, got);
+        check(near((long double)single, (long double)(float)y[i], 24, FLT_MIN, FLT_MAX), "erfinv", "f32", x[i], 0,
+              (double)single);
+    }
+}
+
 /* ------------------------------------------------------------ exact values */
 
 #define EXACT(name, T, x, y) \
@@ -157,6 +184,7 @@ int main(void) {
     OF_ONE(tan, tanl) OF_ONE(atan, atanl) OF_ONE(asin, asinl) OF_ONE(acos, acosl)
     OF_TWO(atan2, atan2l)
     check_exact();
+    check_erfinv();
     REMAINDERS(f32, float, uint32_t, fmodf)
     REMAINDERS(f64, double, uint64_t, fmod)
     printf("%s: %d failures\n", TS_LEVEL, failures);

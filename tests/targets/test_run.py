@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.special
 from numpy.typing import NDArray
 
 from gen.errors import TilesmithError
@@ -357,6 +358,7 @@ FUNCTIONS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
     "atanh": np.arctanh,
     "cbrt": np.cbrt,
     "erfc": np.vectorize(math.erfc),
+    "erfinv": lambda x: np.copysign(scipy.special.erfinv(x.astype(float)), x),  # -0 too
 }
 FUNCTIONS_OF_TWO: dict[str, Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]] = {
     "copysign": np.copysign,

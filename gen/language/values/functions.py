@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 from ...errors import Span
 from ...ir import algebra
 from ...ir import nodes as ir
+from ...ir.interpret.evaluate import erfinv
 from ...ir.nodes import Function
 from ...ir.types import DType
 from .. import yaml
@@ -80,6 +81,7 @@ _MATH: dict[Function, Callable[..., float]] = {
     Function.CBRT: math.cbrt,
     Function.FMOD: math.fmod,
     Function.ERFC: math.erfc,
+    Function.ERFINV: erfinv,
 }
 
 

@@ -42,6 +42,7 @@ _DEAR = frozenset(
         ir.Function.CBRT,
         ir.Function.FMOD,
         ir.Function.ERFC,
+        ir.Function.ERFINV,
     }
 )
 

@@ -1,4 +1,4 @@
-/* Powers and logarithms of 2 and 10, roots, and erfc (see ts_math_more.h). */
+/* Powers and logarithms of 2 and 10, roots, erfc and the inverse of erf (see ts_math_more.h). */
 
 /* p 2^k, rounded once, for an integral k of up to twice the largest exponent in size: the factor is two
    numbers, as one may not hold it. */
@@ -159,4 +159,29 @@ TS_INLINE V F(erfc)(V input) {
     V e = r + K(1), e_low = F(fma)(r * r, F(exp_tail)(r), r - (e - K(1)));
     V result = F(scaled)(F(fma)(q, e, F(fma)(q, e_low, q_low * e)), k);
     return F(select)(F(lt)(input, K(0)), K(2) - result, result);
+}
+
+/* Up to 1/2 an odd polynomial; above, polynomials of s = sqrt(-log(1 - y)), of which the result is nearly
+   a line with slope 1: so what the rounded root leaves is added to it. */
+TS_INLINE V F(erfinv)(V input) {
+    V y = F(abs)(input), x = y * y, p = K(TOP(ERFINV));
+    REST(ERFINV)(HORNER)
+    V small = F(fma)(y, p, y), w = -F(log)(K(1) - y), s = F(sqrt)(w), square = s * s;
+    V low = (w - square - F(lost)(s, s, square)) / (s + s);
+    x = s - K(SINGLE ? 1.5 : 1.375);
+    p = K(TOP(ERFINV1));
+    REST(ERFINV1)(HORNER)
+    V ratio = p;
+    x = s - K(SINGLE ? 3 : 2.5);
+    p = K(TOP(ERFINV2));
+    REST(ERFINV2)(HORNER)
+    ratio = F(select)(F(gt)(s, K(SINGLE ? 2.125 : 1.875)), p, ratio);
+#if !SINGLE
+    x = s - K(4.5);
+    p = K(TOP(ERFINV3));
+    REST(ERFINV3)(HORNER)
+    ratio = F(select)(F(gt)(s, K(3.25)), p, ratio);
+#endif
+    V large = F(select)(F(lt)(y, K(1)), F(fma)(s, ratio, low) + s, s); /* infinity of 1, NaN above */
+    return F(with_sign)(F(select)(F(le)(y, K(0.5)), small, large), input);
 }

@@ -1,5 +1,5 @@
 /* The functions that few kernels have, as those of ts_math.h are: of numbers as whole ones, powers and
-   logarithms of 2 and 10, roots, hyperbolic functions and those of angles, and their inverses, erfc.
+   logarithms of 2 and 10, roots, hyperbolic functions and those of angles, and their inverses; erfc, erfinv.
 
    ts_round_f32(v), and ts_round_f32_s(x), which gives what one lane of the vector form gives, bit for
    bit. No tables, no calls, and no branches but where an angle of tan or a quotient of fmod is large.

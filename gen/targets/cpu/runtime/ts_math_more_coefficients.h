@@ -95,6 +95,44 @@
     X(-0x1.7a9db4p-2f) \
     X(0x1.1ba038p-2f)
 
+/* erfinv f32: error 4.9e-09 */
+#define TS_ERFINV_F32_TOP 0x1.914c26p-4f
+#define TS_ERFINV_F32(X) \
+    X(0x1.e31d9ep-6f) \
+    X(0x1.1aece4p-4f) \
+    X(0x1.60f72cp-4f) \
+    X(0x1.0544c2p-3f) \
+    X(0x1.db29d8p-3f) \
+    X(-0x1.d203b6p-4f)
+
+/* erfinv1 f32: error 2.0e-08 */
+#define TS_ERFINV1_F32_TOP 0x1.5aa812p-12f
+#define TS_ERFINV1_F32(X) \
+    X(-0x1.98c218p-11f) \
+    X(0x1.17b1a2p-10f) \
+    X(-0x1.11985ap-10f) \
+    X(-0x1.df2ccp-12f) \
+    X(0x1.9093e4p-8f) \
+    X(-0x1.52af2p-6f) \
+    X(0x1.a595fep-5f) \
+    X(-0x1.b3f7f8p-4f) \
+    X(0x1.79236ap-3f) \
+    X(-0x1.e4be28p-3f)
+
+/* erfinv2 f32: error 9.6e-10 */
+#define TS_ERFINV2_F32_TOP -0x1.5200ep-22f
+#define TS_ERFINV2_F32(X) \
+    X(0x1.2382e6p-19f) \
+    X(-0x1.45751p-17f) \
+    X(0x1.46800ap-15f) \
+    X(-0x1.348a44p-13f) \
+    X(0x1.136bc8p-11f) \
+    X(-0x1.d23f3ap-10f) \
+    X(0x1.754548p-8f) \
+    X(-0x1.16d104p-6f) \
+    X(0x1.75a4b4p-5f) \
+    X(-0x1.857242p-4f)
+
 /* exp2 f64: error 1.8e-17 */
 #define TS_EXP2_F64_TOP 0x1.c2cea100e6569p-36
 #define TS_EXP2_F64(X) \
@@ -257,6 +295,104 @@
     X(0x1.8d4ecb405c5fap-2) \
     X(-0x1.7d8f1c4524743p-2) \
     X(0x1.dd2c8b74febf6p-3)
+
+/* erfinv f64: error 3.7e-18 */
+#define TS_ERFINV_F64_TOP 0x1.07f64721fc5ebp-3
+#define TS_ERFINV_F64(X) \
+    X(-0x1.effaa8dde98bep-4) \
+    X(0x1.b4642cec765fcp-4) \
+    X(-0x1.d4bfe8abb20edp-7) \
+    X(0x1.073178faeaf2ap-5) \
+    X(0x1.7bb0186f02b3dp-6) \
+    X(0x1.ceb2d8651d5e9p-6) \
+    X(0x1.0360a78a81f02p-5) \
+    X(0x1.2abec18cbd874p-5) \
+    X(0x1.5eeae51110ee9p-5) \
+    X(0x1.a7c85e951533fp-5) \
+    X(0x1.0a13189633a8dp-4) \
+    X(0x1.62847c47f4932p-4) \
+    X(0x1.053c2c0ab9063p-3) \
+    X(0x1.db29fb2fee5e5p-3) \
+    X(-0x1.d203b725884abp-4)
+
+/* erfinv1 f64: error 2.5e-17 */
+#define TS_ERFINV1_F64_TOP -0x1.e822b38f75a79p-21
+#define TS_ERFINV1_F64(X) \
+    X(0x1.ab91538f505cfp-19) \
+    X(-0x1.2fb21107ffe59p-18) \
+    X(0x1.c16f5b0b6a8dcp-19) \
+    X(0x1.9b5a35d9fdef5p-20) \
+    X(-0x1.d86969f4607b2p-17) \
+    X(0x1.3d511f4f6761p-15) \
+    X(-0x1.2527429971756p-14) \
+    X(0x1.87d4cc469b8dcp-14) \
+    X(-0x1.1527df7345669p-14) \
+    X(-0x1.78feb114f7e98p-14) \
+    X(0x1.f79b69681e6afp-12) \
+    X(-0x1.3657000a551dep-10) \
+    X(0x1.1304e0ff403f9p-9) \
+    X(-0x1.572a89053dfabp-9) \
+    X(0x1.1c9281c439f7cp-10) \
+    X(0x1.870d66ed31efbp-8) \
+    X(-0x1.918999702d95fp-6) \
+    X(0x1.0111b4dcd58eap-4) \
+    X(-0x1.05b91c9bb8242p-3) \
+    X(0x1.b4ebc5dfbb8e1p-3) \
+    X(-0x1.0bc0fac07b63ap-2)
+
+/* erfinv2 f64: error 3.2e-18 */
+#define TS_ERFINV2_F64_TOP -0x1.ce7aec1d31fb1p-37
+#define TS_ERFINV2_F64(X) \
+    X(0x1.7dfc3b157ed83p-35) \
+    X(-0x1.8e172c20b4c7p-35) \
+    X(-0x1.ddd6041347d63p-35) \
+    X(0x1.0ea987aa1a829p-31) \
+    X(-0x1.307309d11b1e3p-29) \
+    X(0x1.14d9e9d68312ep-27) \
+    X(-0x1.b6376ff745c9dp-26) \
+    X(0x1.371a176fa6e84p-24) \
+    X(-0x1.8cd5139823569p-23) \
+    X(0x1.b96cb9b0d976ep-22) \
+    X(-0x1.80cb25c659e74p-21) \
+    X(0x1.08cbc63bf623cp-21) \
+    X(0x1.c627750cdba7cp-19) \
+    X(-0x1.8702af8d25884p-16) \
+    X(0x1.ad9d987f6b9b6p-14) \
+    X(-0x1.8caf656912359p-12) \
+    X(0x1.49e4df67ae584p-10) \
+    X(-0x1.fab56bd19dc96p-9) \
+    X(0x1.69bbb3e10019dp-7) \
+    X(-0x1.dc056197f1a06p-6) \
+    X(0x1.167898ad6d6f2p-4) \
+    X(-0x1.f7bb96455fb34p-4)
+
+/* erfinv3 f64: error 4.5e-18 */
+#define TS_ERFINV3_F64_TOP 0x1.e516b40d22c5dp-59
+#define TS_ERFINV3_F64(X) \
+    X(-0x1.06543ac0d9b91p-55) \
+    X(0x1.ff408e1e598abp-54) \
+    X(-0x1.86b92ae950b6ap-52) \
+    X(0x1.6382cb159e951p-50) \
+    X(-0x1.3f9631d5c5a63p-48) \
+    X(0x1.926f308690cfp-47) \
+    X(0x1.242b386cea11dp-51) \
+    X(-0x1.29e6ebdc0b7ebp-42) \
+    X(0x1.6321802bc6d95p-39) \
+    X(-0x1.3c7a2f2b4d258p-36) \
+    X(0x1.f1b46acc7d0a2p-34) \
+    X(-0x1.6bddcb32950e2p-31) \
+    X(0x1.fa49aeb5a771ep-29) \
+    X(-0x1.5340bbebc72c8p-26) \
+    X(0x1.b8e2acb7d9a86p-24) \
+    X(-0x1.16ddb4e86d6ep-21) \
+    X(0x1.5803f0d5cf64bp-19) \
+    X(-0x1.9de9c959c81cfp-17) \
+    X(0x1.e4f0a3e7d0dcdp-15) \
+    X(-0x1.137ee9e77a4e6p-12) \
+    X(0x1.2d0a27fc50f6bp-10) \
+    X(-0x1.36dfcb80a3e08p-8) \
+    X(0x1.22c1bf6c2f7d8p-6) \
+    X(-0x1.a97c2a60e6231p-5)
 
 #define TS_INVLN2_F32_1 0x1.716p+0f
 #define TS_INVLN2_F32_2 -0x1.7135a8p-13f
