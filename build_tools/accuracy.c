@@ -1,17 +1,19 @@
-/* Measures ts_math.h: prints `level dtype function ulp input differing` a line, where ulp is the
-   largest error in units in the last place of the exact result, input where that is, and differing
-   how often the scalar form gave other bits than the vector form, of every 16th batch of values.
+/* Measures ts_math.h and ts_math_more.h: prints `level dtype function ulp input differing` a line, where
+   ulp is the largest error in units in the last place of the exact result, input where that is, and
+   differing how often the scalar form gave other bits than the vector form, of every 16th batch of values.
 
-   accuracy STEP: every STEP-th float32 (1: all of them) against double libm, and 2^21 float64,
-   spread over the bit patterns from 2^-55 to 2^11 and their negatives, against long double libm;
-   the functions of angles, from ANGLES on, up to infinity. pow has an exponent for each value.
-   LEVELS is a list of X(level), from the command line of the compiler. */
+   accuracy STEP [NAME...]: every STEP-th float32 (1: all of them) against double libm, and 2^21 float64,
+   spread over the bit patterns from 2^-55 to 2^11 and their negatives, or from 2^-55 to infinity, against
+   long double libm: of all functions of accuracy_functions.h, or of those named. Functions of two numbers
+   have a second for each value. LEVELS is a list of X(level), from the command line of the compiler. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "accuracy_functions.h"
 
 #define DECLARE(level)                                                            \
     void vector_f32_##level(int, const float *, const float *, float *, long);    \
@@ -33,11 +35,14 @@ typedef struct {
     {#level, vector_f32_##level, scalar_f32_##level, vector_f64_##level, scalar_f64_##level},
 static const level levels[] = {LEVELS};
 #undef X
-enum { LEVEL_COUNT = sizeof levels / sizeof levels[0], POW = 8, ANGLES = 9, FUNCTIONS = 11, BATCH = 4096 };
+enum { LEVEL_COUNT = sizeof levels / sizeof levels[0], BATCH = 4096 };
 
-static const char *const function_names[FUNCTIONS] = {"exp",     "log",   "tanh",  "erf", "rsqrt",
-                                                    "sigmoid", "log1p", "expm1", "pow", "sin",
-                                                    "cos"};
+#define X(name, far, single, wide) {#name, far},
+static const struct {
+    const char *name;
+    bool far;
+} functions[FUNCTIONS] = {UNARY(X) BINARY(X)};
+#undef X
 
 /* An exponent for which x^y is anything from 0 to infinity; every fourth, and those of negative
    numbers, are integers. */
@@ -50,35 +55,48 @@ static double exponent(double x, double most) {
     return x < 0 || bits % 4 == 0 ? rint(y) : y;
 }
 
-static double reference_f32(int function, float x, float second) {
+/* Anything from 2^-20 to 2^20 times x, of either sign. */
+static double beside(double x) {
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits = (bits ^ bits >> 29) * 0x9E3779B97F4A7C15u;
+    double size = exp2(((double)(bits >> 11) * 0x1p-53 - 0.5) * 40);
+    return bits & 1024 ? x * size : -x * size;
+}
+
+/* The y of erf(y) = x: S. Winitzki's formula (A handy approximation for the error function and its inverse,
+   2008) is right to 2^-8, and four of Newton's steps double that, above 1/2 for the logarithms of erfc. */
+static long double inverse_erf(long double x) {
+    long double size = fabsl(x), left = 1 - size;
+    if (!(size < 1) || size == 0) return size == 1 ? x * INFINITY : size == 0 ? x : NAN;
+    long double log = logl(left * (1 + size)), part = 2 / (3.14159265358979323846L * 0.147L) + log / 2;
+    long double y = size < 0.01L ? size * 0.886L : sqrtl(sqrtl(part * part - log / 0.147L) - part);
+    for (int step = 0; step < 4; step++) {
+        long double slope = 1.128379167095512573896158903121545172L * expl(-y * y);
+        y -= size < 0.5L ? (erfl(y) - size) / slope : logl(left / erfcl(y)) * erfcl(y) / slope;
+    }
+    return copysignl(y, x);
+}
+
+static double reference_f32(int function, float value, float second) {
+    double x = (double)value, y = (double)second;
     switch (function) {
-    case 0: return exp(x);
-    case 1: return log(x);
-    case 2: return tanh(x);
-    case 3: return erf(x);
-    case 4: return 1 / sqrt(x);
-    case 5: return 1 / (1 + exp(-(double)x));
-    case 6: return log1p(x);
-    case 7: return expm1(x);
-    case POW: return pow(x, second);
-    case ANGLES: return sin(x);
-    default: return cos(x);
+#define X(name, far, single, wide) \
+    case name##_id: return single;
+        UNARY(X) BINARY(X)
+#undef X
+    default: return x + y;
     }
 }
 
-static long double reference_f64(int function, double x, double second) {
+static long double reference_f64(int function, double value, double second) {
+    long double x = value, y = second;
     switch (function) {
-    case 0: return expl(x);
-    case 1: return logl(x);
-    case 2: return tanhl(x);
-    case 3: return erfl(x);
-    case 4: return 1 / sqrtl(x);
-    case 5: return 1 / (1 + expl(-(long double)x));
-    case 6: return log1pl(x);
-    case 7: return expm1l(x);
-    case POW: return powl(x, second);
-    case ANGLES: return sinl(x);
-    default: return cosl(x);
+#define X(name, far, single, wide) \
+    case name##_id: return wide;
+        UNARY(X) BINARY(X)
+#undef X
+    default: return x + y;
     }
 }
 
@@ -119,17 +137,20 @@ static void merge(worst *total, const worst *part) {
 }
 
 #define MEASURE(T, C, bits_type, exact_type, digits, least, top, range)                            \
-    static void fill_##T(C *in, C *second, uint64_t first, uint64_t step) {                        \
+    static void fill_##T(int function, C *in, C *second, uint64_t first, uint64_t step) {          \
         for (int i = 0; i < BATCH; i++) {                                                          \
             bits_type bits = (bits_type)(first + (uint64_t)i * step);                              \
             memcpy(&in[i], &bits, sizeof bits);                                                    \
-            second[i] = (C)exponent((double)in[i], range);                                         \
+            double x = (double)in[i];                                                              \
+            second[i] = (C)(function == pow_id  ? exponent(x, range)                               \
+                            : function > pow_id ? beside(x)                                        \
+                                                : 0);                                              \
         }                                                                                          \
     }                                                                                              \
     static void measure_##T(int function, uint64_t first, uint64_t step, worst *w) {               \
         static _Thread_local C in[BATCH], second[BATCH], vector[BATCH];                            \
         static _Thread_local exact_type exact[BATCH];                                              \
-        fill_##T(in, second, first, step);                                                         \
+        fill_##T(function, in, second, first, step);                                               \
         for (int i = 0; i < BATCH; i++) exact[i] = reference_##T(function, in[i], second[i]);      \
         for (int l = 0; l < LEVEL_COUNT; l++) {                                                    \
             levels[l].vector_##T(function, in, second, vector, BATCH);                             \
@@ -148,7 +169,7 @@ static void merge(worst *total, const worst *part) {
     }                                                                                              \
     static void compare_##T(int function, uint64_t first, uint64_t step, worst *w) {               \
         static _Thread_local C in[BATCH], second[BATCH], vector[BATCH], scalar[BATCH];             \
-        fill_##T(in, second, first, step);                                                         \
+        fill_##T(function, in, second, first, step);                                               \
         for (int l = 0; l < LEVEL_COUNT; l++) {                                                    \
             levels[l].vector_##T(function, in, second, vector, BATCH);                             \
             levels[l].scalar_##T(function, in, second, scalar, BATCH);                             \
@@ -159,35 +180,44 @@ static void merge(worst *total, const worst *part) {
         }                                                                                          \
     }                                                                                              \
     /* Every step-th of the values from the one with bits `low`, and their negatives. */           \
-    static void report_##T(int from, int to, uint64_t low, uint64_t step, uint64_t batches) {      \
-        for (int function = from; function < to; function++) {                                     \
-            worst total = none();                                                                  \
-            _Pragma("omp parallel") {                                                              \
-                worst mine = none();                                                               \
-                _Pragma("omp for schedule(dynamic, 16)")                                           \
-                for (uint64_t b = 0; b < 2 * batches; b++) {                                       \
-                    uint64_t sign = (uint64_t)(b >= batches) << (8 * sizeof(C) - 1);               \
-                    uint64_t first = sign + low + b % batches * BATCH * step;                      \
-                    measure_##T(function, first, step, &mine);                                     \
-                    if (b % 16 == 0) compare_##T(function, first, step, &mine);                    \
-                }                                                                                  \
-                _Pragma("omp critical") merge(&total, &mine);                                      \
+    static void report_##T(int function, uint64_t low, uint64_t step, uint64_t batches) {          \
+        worst total = none();                                                                      \
+        _Pragma("omp parallel") {                                                                  \
+            worst mine = none();                                                                   \
+            _Pragma("omp for schedule(dynamic, 16)")                                               \
+            for (uint64_t b = 0; b < 2 * batches; b++) {                                           \
+                uint64_t sign = (uint64_t)(b >= batches) << (8 * sizeof(C) - 1);                   \
+                uint64_t first = sign + low + b % batches * BATCH * step;                          \
+                measure_##T(function, first, step, &mine);                                         \
+                if (b % 16 == 0) compare_##T(function, first, step, &mine);                        \
             }                                                                                      \
-            for (int l = 0; l < LEVEL_COUNT; l++)                                                  \
-                printf("%s %s %s %.3f %.9g %ld\n", levels[l].name, #T, function_names[function],   \
-                       total.ulp[l], total.at[l], total.differing[l]);                             \
+            _Pragma("omp critical") merge(&total, &mine);                                          \
         }                                                                                          \
+        for (int l = 0; l < LEVEL_COUNT; l++)                                                      \
+            printf("%s %s %s %.3f %.9g %ld\n", levels[l].name, #T, functions[function].name,       \
+                   total.ulp[l], total.at[l], total.differing[l]);                                 \
     }
 MEASURE(f32, float, uint32_t, double, 24, -126, 128, 200)
 MEASURE(f64, double, uint64_t, long double, 53, -1022, 1024, 1500)
 
+static bool is_named(int function, int argc, char **argv) {
+    for (int i = 2; i < argc; i++)
+        if (strcmp(argv[i], functions[function].name) == 0) return true;
+    return argc == 2;
+}
+
 int main(int argc, char **argv) {
-    uint64_t step = argc == 2 ? strtoull(argv[1], NULL, 10) : 0;
+    uint64_t step = argc >= 2 ? strtoull(argv[1], NULL, 10) : 0;
     if (step == 0) return 2;
-    report_f32(0, FUNCTIONS, 0, step, (1ULL << 31) / BATCH / step);
     const uint64_t low = 0x3C80000000000000, high = 0x40A0000000000000, batches = 1 << 8;
-    report_f64(0, ANGLES, low, (high - low) / (batches * BATCH), batches);
     const uint64_t infinity = 0x7FF0000000000000;
-    report_f64(ANGLES, FUNCTIONS, low, (infinity - low) / (batches * BATCH), batches);
+    for (int function = 0; function < FUNCTIONS; function++)
+        if (is_named(function, argc, argv))
+            report_f32(function, 0, step, ((1ULL << 31) + BATCH * step - 1) / (BATCH * step));
+    for (int function = 0; function < FUNCTIONS; function++) {
+        uint64_t end = functions[function].far ? infinity : high;
+        if (is_named(function, argc, argv))
+            report_f64(function, low, (end - low) / (batches * BATCH), batches);
+    }
     return 0;
 }

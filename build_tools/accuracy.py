@@ -1,4 +1,4 @@
-"""Measures the functions of gen/targets/cpu/runtime/ts_math.h: `python -m build_tools.accuracy`.
+"""Measures the functions of ts_math.h and ts_math_more.h: `python -m build_tools.accuracy`.
 
 Input: the headers, a C compiler, and this machine's instruction set. Output: docs/accuracy.md, the
 largest error of each function, type and ISA level. `--full` goes over every float32.
@@ -22,13 +22,16 @@ SAMPLE_STEP = 509  # prime, so that samples meet every pattern of low bits
 
 PREFACE = """# Accuracy of the inlined functions
 
-Written by `python -m build_tools.accuracy{option}` from `gen/targets/cpu/runtime/ts_math.h`.
+Written by `python -m build_tools.accuracy{option}` from `ts_math.h` and `ts_math_more.h` in
+`gen/targets/cpu/runtime/`.
 The largest error in units in the last place of the exact result, and the argument where it is; at
 most 0.5 means correctly rounded. float32 over {count} of its values against the C library in double
-precision; float64 over 2,097,152 values from 2^-55 to 2^11 in size, sin and cos to infinity,
-against the C library in long double precision; pow with an exponent for each that makes the result
-anything from 0 to infinity. Vector and scalar forms gave the same bits on every 16th batch of
-these values.
+precision; float64 over 2,097,152 values from 2^-55 to 2^11 in size, or to infinity where
+build_tools/accuracy_functions.h says so, against the C library in long double precision; pow with
+an exponent for each that makes the result anything from 0 to infinity, hypot and atan2 with a
+second argument up to 2^20 times larger or smaller; erfinv against Newton's steps. Vector and scalar
+forms gave the same bits on every 16th batch of these values. What is not in the table is exact:
+round, trunc, sign, copysign, fmod, floor and ceil.
 
 """
 
@@ -77,9 +80,10 @@ def build(folder: Path, levels: tuple[str, ...], compiler: str) -> Path:
     return program
 
 
-def measure(program: Path, step: int) -> list[Measurement]:
-    """Runs the program over every `step`-th float32."""
-    lines = subprocess.run([program, str(step)], check=True, capture_output=True, text=True)
+def measure(program: Path, step: int, names: tuple[str, ...] = ()) -> list[Measurement]:
+    """Runs the program over every `step`-th float32, of the functions of these names or all."""
+    command = [str(program), str(step), *names]
+    lines = subprocess.run(command, check=True, capture_output=True, text=True)
     return [
         Measurement(level, dtype, function, float(ulp), float(at), int(differing))
         for level, dtype, function, ulp, at, differing in map(str.split, lines.stdout.splitlines())

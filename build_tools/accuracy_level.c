@@ -1,75 +1,44 @@
-/* ts_math.h over arrays, at the level that this is compiled for: linked once a level. */
-#include "ts_math.h"
+/* The functions of accuracy_functions.h over arrays, at the level that this is compiled for: linked once a
+   level. */
+#include "ts_math_more.h"
+
+#include "accuracy_functions.h"
 
 #define PASTE_(a, b) a##b
 #define PASTE(a, b) PASTE_(a, b)
 
-#define EVALUATE(T, C, name)                                             \
-    case name##_id:                                                      \
-        for (long i = 0; i < n; i += TS_LANES_##T)                       \
-            ts_store_##T(out + i, ts_##name##_##T(ts_load_##T(in + i))); \
-        break;
-#define EVALUATE_POW(T, C)                                                                   \
-    case pow_id:                                                                             \
-        for (long i = 0; i < n; i += TS_LANES_##T)                                           \
-            ts_store_##T(out + i, ts_pow_##T(ts_load_##T(in + i), ts_load_##T(second + i))); \
-        break;
-#define EVALUATE_POW_SCALAR(T, C)                                               \
-    case pow_id:                                                                \
-        for (long i = 0; i < n; i++) out[i] = ts_pow_##T##_s(in[i], second[i]); \
-        break;
-#define EVALUATE_SCALAR(T, C, name)                                       \
-    case name##_id:                                                       \
-        for (long i = 0; i < n; i++) out[i] = ts_##name##_##T##_s(in[i]); \
-        break;
+#define VECTORS(T) for (long i = 0; i < n; i += TS_LANES_##T)
+#define SINGLES for (long i = 0; i < n; i++)
+#define LOADED(T, from) ts_load_##T(from + i)
 
-enum {
-    exp_id,
-    log_id,
-    tanh_id,
-    erf_id,
-    rsqrt_id,
-    sigmoid_id,
-    log1p_id,
-    expm1_id,
-    pow_id,
-    sin_id,
-    cos_id
-};
+#define OF_F32(name, far, single, wide) \
+    case name##_id: VECTORS(f32) ts_store_f32(out + i, ts_##name##_f32(LOADED(f32, in))); break;
+#define OF_TWO_F32(name, far, single, wide)                                                    \
+    case name##_id:                                                                            \
+        VECTORS(f32) ts_store_f32(out + i, ts_##name##_f32(LOADED(f32, in), LOADED(f32, second))); \
+        break;
+#define OF_F64(name, far, single, wide) \
+    case name##_id: VECTORS(f64) ts_store_f64(out + i, ts_##name##_f64(LOADED(f64, in))); break;
+#define OF_TWO_F64(name, far, single, wide)                                                    \
+    case name##_id:                                                                            \
+        VECTORS(f64) ts_store_f64(out + i, ts_##name##_f64(LOADED(f64, in), LOADED(f64, second))); \
+        break;
+#define OF_SINGLE_F32(name, far, single, wide) \
+    case name##_id: SINGLES out[i] = ts_##name##_f32_s(in[i]); break;
+#define OF_TWO_SINGLE_F32(name, far, single, wide) \
+    case name##_id: SINGLES out[i] = ts_##name##_f32_s(in[i], second[i]); break;
+#define OF_SINGLE_F64(name, far, single, wide) \
+    case name##_id: SINGLES out[i] = ts_##name##_f64_s(in[i]); break;
+#define OF_TWO_SINGLE_F64(name, far, single, wide) \
+    case name##_id: SINGLES out[i] = ts_##name##_f64_s(in[i], second[i]); break;
 
-/* n is a multiple of every level's lanes. second: the exponents of pow. */
-#define ALL(T, C)                                                                                  \
-    void PASTE(vector_##T##_, LEVEL)(int function, const C *in, const C *second, C *out, long n);  \
-    void PASTE(scalar_##T##_, LEVEL)(int function, const C *in, const C *second, C *out, long n);  \
-    void PASTE(vector_##T##_, LEVEL)(int function, const C *in, const C *second, C *out, long n) { \
-        switch (function) {                                                                        \
-            EVALUATE(T, C, exp)                                                                    \
-            EVALUATE(T, C, log)                                                                    \
-            EVALUATE(T, C, tanh)                                                                   \
-            EVALUATE(T, C, erf)                                                                    \
-            EVALUATE(T, C, rsqrt)                                                                  \
-            EVALUATE(T, C, sigmoid)                                                                \
-            EVALUATE(T, C, log1p)                                                                  \
-            EVALUATE(T, C, expm1)                                                                  \
-            EVALUATE_POW(T, C)                                                                     \
-            EVALUATE(T, C, sin)                                                                    \
-            EVALUATE(T, C, cos)                                                                    \
-        }                                                                                          \
-    }                                                                                              \
-    void PASTE(scalar_##T##_, LEVEL)(int function, const C *in, const C *second, C *out, long n) { \
-        switch (function) {                                                                        \
-            EVALUATE_SCALAR(T, C, exp)                                                             \
-            EVALUATE_SCALAR(T, C, log)                                                             \
-            EVALUATE_SCALAR(T, C, tanh)                                                            \
-            EVALUATE_SCALAR(T, C, erf)                                                             \
-            EVALUATE_SCALAR(T, C, rsqrt)                                                           \
-            EVALUATE_SCALAR(T, C, sigmoid)                                                         \
-            EVALUATE_SCALAR(T, C, log1p)                                                           \
-            EVALUATE_SCALAR(T, C, expm1)                                                           \
-            EVALUATE_POW_SCALAR(T, C)                                                              \
-            EVALUATE_SCALAR(T, C, sin)                                                             \
-            EVALUATE_SCALAR(T, C, cos)                                                             \
-        }                                                                                          \
+/* n is a multiple of every level's lanes. second: the other arguments of functions of two. */
+#define DEFINE(form, C, one, two)                                                         \
+    void PASTE(form, LEVEL)(int function, const C *in, const C *second, C *out, long n);  \
+    void PASTE(form, LEVEL)(int function, const C *in, const C *second, C *out, long n) { \
+        switch (function) { UNARY(one) BINARY(two) }                                      \
     }
-ALL(f32, float)
-ALL(f64, double)
+DEFINE(vector_f32_, float, OF_F32, OF_TWO_F32)
+DEFINE(scalar_f32_, float, OF_SINGLE_F32, OF_TWO_SINGLE_F32)
+DEFINE(vector_f64_, double, OF_F64, OF_TWO_F64)
+DEFINE(scalar_f64_, double, OF_SINGLE_F64, OF_TWO_SINGLE_F64)

@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 DType = np.dtype[Any]
 Type = DType | type[int] | type[float] | type[complex]
@@ -223,7 +224,36 @@ FUNCTIONS: dict[str, Unary] = {
     "cos": np.cos,
     "floor": np.floor,
     "ceil": np.ceil,
+    "round": np.rint,
+    "trunc": np.trunc,
+    "sign": np.sign,
+    "exp2": np.exp2,
+    "log2": np.log2,
+    "log10": np.log10,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tan": np.tan,
+    "atan": np.arctan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "cbrt": np.cbrt,
+    "erfc": lambda x: type(x)(math.erfc(x)),
+    "erfinv": lambda x: type(x)(math.copysign(special.erfinv(float(x)), x)),
 }
+OF_TWO: dict[str, Callable[[Any, Any], Any]] = {
+    "pow": np.power,
+    "copysign": np.copysign,
+    "atan2": np.arctan2,
+    "hypot": np.hypot,
+    "fmod": np.fmod,
+}
+
+
+def sign_of_integer(value: Any) -> Any:
+    return type(value)((value > 0) - (value < 0)) if value else value
 
 
 def fused(a: Any, b: Any, c: Any) -> Any:

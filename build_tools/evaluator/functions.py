@@ -21,24 +21,28 @@ def called(name: str, given: Sequence[Typed], scope: Scope) -> Typed:
             return reduce(lambda a, b: binary(name, a, b), given)
         case "select":
             return select(*given)
-        case "isnan":
+        case "isnan" | "isinf" | "isfinite":
             (value,) = (v.value for v in given)
-            return Typed(BOOL, lambda env: bool(np.isnan(value(env))))
+            predicate = {"isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite}[name]
+            return Typed(BOOL, lambda env: bool(predicate(value(env))))
         case "abs" | "real" | "imag" | "conj" | "complex":
             return _of_parts(name, given)
         case _ if name in scope.document.externals:
             return _external(name, given, scope)
-    if name in ("floor", "ceil") and elements.is_integer(given[0].of):
+    if name in ("floor", "ceil", "round", "trunc") and elements.is_integer(given[0].of):
         return given[0]
+    if name == "sign" and elements.is_integer(given[0].of):
+        (value,), of = (v.value for v in given), given[0].of
+        return Typed(of, lambda env: elements.sign_of_integer(value(env)))
     of = _floating(given)
     values = [v.as_(of) for v in given]
     weak = not isinstance(of, np.dtype)
     wide: type[np.generic] = np.complex128 if of is complex else np.float64
     kind: Callable[[Any], Any] = wide if weak else (lambda v: v)
     match name:
-        case "pow":
-            a, b = values
-            return Typed(of, lambda env: np.power(kind(a(env)), kind(b(env))))
+        case _ if name in elements.OF_TWO:
+            (a, b), of_two = values, elements.OF_TWO[name]
+            return Typed(of, lambda env: of_two(kind(a(env)), kind(b(env))))
         case "fma":
             return Typed(of, lambda env: elements.fused(*(kind(v(env)) for v in values)))
         case _:

@@ -153,6 +153,8 @@ class _Terms:
 
     def _floats(self, a: str, b: str) -> list[str]:
         forms = [f"floor({a} / 2)", f"fma({a}, {self.small()}, {b})", f"{a} * 0.5", f"ceil({a})"]
+        forms += [f"round({a} / 2)", f"trunc({a} / 2)", f"sign({a})", f"fmod({a}, 3)"]
+        forms += [f"copysign({a}, {self.constant()})"]
         if self.w.data in ("small", "ties"):
             forms += [f"T(int32({a}))"] if self.w.of == "T" else []
         return forms
@@ -182,7 +184,9 @@ class _Terms:
             index, extent = self.indices[k], self.extents[k]
             forms += [f"{index} % 2 == 0", f"{index} < {extent} // 2", f"0 < {index} <= 3"]
         if self.w.kind == "f":
-            forms.append(f"isnan({main})")
+            forms.append(
+                self.w.random.choice((f"isnan({main})", f"isinf({main})", f"isfinite({main})"))
+            )
         elif self.w.kind != "c":  # what holds of numbers that do not wrap
             forms += [f"{main} + 1 {sign} {main}", f"{main} - {other} {sign} 0"]
         if depth > 0:

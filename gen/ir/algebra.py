@@ -36,7 +36,7 @@ def dtype_of(expr: Expr) -> DType:
             return DType.BOOL if op in COMPARISONS else dtype_of(lhs)
         case Var() | Const() | Cast() | Load():
             return expr.dtype
-        case Unary(UnaryOp.NOT, _) | Call(Function.ISNAN, _):
+        case Unary(UnaryOp.NOT, _):
             return DType.BOOL
         case Unary(_, operand):
             return dtype_of(operand)
@@ -53,7 +53,7 @@ def dtype_of(expr: Expr) -> DType:
 def result_of(function: Function, dtype: DType) -> DType:
     """The type of a function's value, for arguments of type `dtype`."""
     match function:
-        case Function.ISNAN:
+        case Function.ISNAN | Function.ISINF | Function.ISFINITE:
             return DType.BOOL
         case Function.ABS | Function.REAL | Function.IMAG:
             return dtype.real
@@ -68,7 +68,7 @@ def bare_type(function: Function, context: DType | None) -> DType | None:
     it and the function's value is of type `context`.
     """
     match function:
-        case Function.ISNAN:
+        case Function.ISNAN | Function.ISINF | Function.ISFINITE:
             return None
         case Function.COMPLEX:
             return context and context.real

@@ -67,9 +67,9 @@ class Function(Word):
     """Functions of floats that keep their type, unless said."""
 
     ABS = "abs"  # of floats and complex numbers, a float
-    SQRT = "sqrt"
+    SQRT = "sqrt"  # of floats and complex numbers, as are exp and log
     RSQRT = "rsqrt"
-    EXP = "exp"  # of floats and complex numbers
+    EXP = "exp"
     EXPM1 = "expm1"
     SIGMOID = "sigmoid"
     LOG = "log"
@@ -81,12 +81,40 @@ class Function(Word):
     COS = "cos"
     FLOOR = "floor"
     CEIL = "ceil"
-    ISNAN = "isnan"  # of floats and complex numbers, gives bool
+    ROUND = "round"  # to nearest, ties to even
+    TRUNC = "trunc"
+    SIGN = "sign"  # 0 of both zeros
+    COPYSIGN = "copysign"  # copysign(x, y): the size of x, the sign of y
+    EXP2 = "exp2"
+    LOG2 = "log2"
+    LOG10 = "log10"
+    SINH = "sinh"
+    COSH = "cosh"
+    TAN = "tan"
+    ATAN = "atan"
+    ATAN2 = "atan2"  # atan2(y, x): the angle of the point (x, y)
+    ASIN = "asin"
+    ACOS = "acos"
+    ASINH = "asinh"
+    ACOSH = "acosh"
+    ATANH = "atanh"
+    HYPOT = "hypot"
+    CBRT = "cbrt"
+    FMOD = "fmod"  # has the sign of the dividend, as C has it
+    ERFC = "erfc"
+    ERFINV = "erfinv"
+    ISNAN = "isnan"  # of floats and complex numbers, gives bool; so do isinf and isfinite
+    ISINF = "isinf"
+    ISFINITE = "isfinite"
     FMA = "fma"  # fma(a, b, c) = a*b + c, rounded once where the level can; complex too
     REAL = "real"  # of a complex number, a float
     IMAG = "imag"  # likewise
     CONJ = "conj"  # of a complex number
     COMPLEX = "complex"  # complex(re, im) of floats, a complex number
+
+
+PREDICATES = frozenset({Function.ISNAN, Function.ISINF, Function.ISFINITE})
+"""The functions that give a bool."""
 
 
 @final

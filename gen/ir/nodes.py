@@ -18,6 +18,7 @@ from typing import final
 
 from .expressions import (
     COMPARISONS,
+    PREDICATES,
     Binary,
     BinaryOp,
     Call,
@@ -38,6 +39,7 @@ from .types import DType
 
 __all__ = [
     "COMPARISONS",
+    "PREDICATES",
     "Alignment",
     "Allocate",
     "AnyCombiner",

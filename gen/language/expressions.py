@@ -16,7 +16,7 @@ from ..ir.nodes import BinaryOp, Function, UnaryOp
 from ..ir.types import INDEX, DType, Kind
 from .exact import alike, position
 from .syntax import nodes as syntax
-from .syntax.grammar import CONSTANTS
+from .syntax.grammar import CONSTANTS, MAX_POWER
 from .values.functions import OF_COMPLEX, complex_number, folded, part
 from .values.types import AnyType, Weak, as_float, concrete, holds, is_complex, promote, real_of
 from .values.values import (
@@ -39,6 +39,7 @@ _DIVISIONS = frozenset({BinaryOp.DIV, BinaryOp.FLOORDIV, BinaryOp.MOD})
 _ORDERED = ir.COMPARISONS | {BinaryOp.MIN, BinaryOp.MAX}
 _EQUALITIES = frozenset({BinaryOp.EQ, BinaryOp.NE})
 _WIDENED = _ORDERED | {BinaryOp.FLOORDIV, BinaryOp.MOD}
+_WHOLE = frozenset({Function.FLOOR, Function.CEIL, Function.ROUND, Function.TRUNC})
 _OF_INTEGERS = frozenset({BinaryOp.FLOORDIV, BinaryOp.MOD, BinaryOp.SHL, BinaryOp.SHR})
 
 
@@ -229,6 +230,19 @@ def _power(base: Typed, exponent: int, span: Span) -> Typed:
     return result
 
 
+def _complex_power(base: Typed, exponent: Typed, span: Span) -> Typed:
+    """Of whole numbers, as in NumPy: a product, or 1 over one."""
+    number = exponent.expr.value if isinstance(exponent.expr, ir.Const) else 0
+    if not (exponent.type is Weak.INT and 0 < abs(number) <= MAX_POWER):
+        hint = "write exp(w * log(z))" if is_complex(exponent.type) else "write exp(p * log(z))"
+        most = MAX_POWER
+        needed = f"a power of a complex number is a constant from 1 to {most}, or -1 to -{most}"
+        raise SpecError(needed, span, hint)
+    times = int(number.real)
+    product = _power(base, abs(times), span)
+    return product if times > 0 else _binary(BinaryOp.DIV, literal(1, span), product, span)
+
+
 def _conditional(
     condition: syntax.Expr, then: Typed, otherwise: Typed, types: Types, span: Span
 ) -> Typed:
@@ -264,6 +278,14 @@ def _external(function: ir.External, values: tuple[Typed, ...], span: Span) -> T
     return Typed(ir.Call(function, tuple(args), span=span), function.result)
 
 
+def _sign(value: Typed, span: Span) -> Typed:
+    """1, 0 or -1, of the integer's type."""
+    above = _binary(BinaryOp.MIN, value, literal(1, span), span)
+    if isinstance(value.type, DType) and value.type.kind is Kind.UNSIGNED:
+        return above
+    return _binary(BinaryOp.MAX, above, literal(-1, span), span)
+
+
 def _call(function: Function, values: tuple[Typed, ...], span: Span) -> Typed:
     common = values[0].type
     for value in values[1:]:
@@ -272,22 +294,27 @@ def _call(function: Function, values: tuple[Typed, ...], span: Span) -> Typed:
         return part(function, values[0], span)
     if function is Function.COMPLEX:
         return complex_number(values, common, span)
-    if is_integer(common) and function in (Function.FLOOR, Function.CEIL):
+    if is_integer(common) and function in _WHOLE:
         return values[0]
+    if is_integer(common) and function is Function.SIGN:
+        return _sign(values[0], span)
     if is_integer(common) and function is Function.ABS:
         if isinstance(common, DType) and common.kind is Kind.UNSIGNED:
             return values[0]  # its negative wraps around, to what may be larger
         return _binary(BinaryOp.MAX, values[0], _unary(UnaryOp.NEG, values[0], span), span)
     needs(common is not DType.BOOL, function.value, "a number", common, span)
+    if function is Function.POW and is_complex(values[0].type):
+        return _complex_power(values[0], values[1], span)
     if is_complex(common) and function not in OF_COMPLEX:
         hint = "write a * b + c" if function is Function.FMA else PARTS
         raise SpecError(f"'{function.value}' has no complex form", span, hint)
-    if function is Function.POW:
-        needs(not isinstance(common, DType) or common.is_float, "pow", "floats", common, span)
+    if function in (Function.POW, Function.FMOD):
+        of_floats = not isinstance(common, DType) or common.is_float
+        needs(of_floats, function.value, "floats", common, span)
     type_ = as_float(common)
     dtype = concrete(type_)
     args = tuple(convert(value, dtype, span) for value in values)
-    if function is Function.ISNAN:
+    if function in ir.PREDICATES:
         return Typed(ir.Call(function, args, span=span), DType.BOOL)
     number = folded(function, args, span) if isinstance(type_, Weak) else None
     result = real_of(type_) if function is Function.ABS else type_

@@ -61,7 +61,7 @@ def test_a_bare_literal_takes_its_neighbours_type() -> None:
         ),
         ("x[i] * 2", "combine.sum(y[i], (x[i], i))", "4:38", "1 places take 1 values"),
         ("x[i] * 2", "0 < i < n", "4:20", "'0 < i < n' is not an expression of the IR"),
-        ("x[i] * 2", "tan(x[i])", "4:20", "'tan(x[i])' is not an expression of the IR"),
+        ("x[i] * 2", "cot(x[i])", "4:20", "'cot(x[i])' is not an expression of the IR"),
         ("x[i] * 2", "x[1.5]", "4:22", "'1.5' stands where int64 is expected"),
         ("x[i] * 2", "float32(1, 2)", "4:20", "a constant of type float32 has one part, not two"),
         ("x[i] * 2", "(1)[i]", "4:21", "expected a name, got '1'"),

@@ -95,6 +95,7 @@ def test_a_good_tree_passes() -> None:
         ("a * x[0, p[i]]", "exp(i)", "'exp' takes floats, not int64"),
         ("a * x[0, p[i]]", "exp(a, a)", "'exp' takes 1 arguments, not 2"),
         ("a * x[0, p[i]]", "fma(a, a)", "'fma' takes 3 arguments, not 2"),
+        ("a * x[0, p[i]]", "hypot(a)", "'hypot' takes 2 arguments, not 1"),
         ("a * x[0, p[i]]", "tanh(complex(a, a))", "'tanh' takes floats, not complex64"),
         ("a * x[0, p[i]]", "real(a)", "'real' takes complex numbers, not float32"),
         ("a * x[0, p[i]]", "real(complex(float16(a), float16(a)))", "takes floats, not float16"),

@@ -322,6 +322,23 @@ def test_conditions_are_predicates() -> None:
         ("x[i] * sigmoid(-800)", "x[i] * 0.0"),
         ("x[i] * (sigmoid(0) + log1p(0) + expm1(0) + sin(0) + cos(0))", "x[i] * 1.5"),
         ("sin(x[i]) + sigmoid(log1p(x[i]))", "sin(x[i]) + sigmoid(log1p(x[i]))"),
+        ("x[i] + (round(2.5) + trunc(-1.5) + sign(-3.5) + copysign(4, -1.0))", "x[i] + -4.0"),
+        ("x[i] + (exp2(3) + log2(8) + log10(100) + cbrt(27.0) + fmod(-7.5, 4))", "x[i] + 12.5"),
+        ("x[i] + (sinh(0) + cosh(0) + tan(0) + atan(0) + asin(0) + acos(1))", "x[i] + 1.0"),
+        ("x[i] + (asinh(0) + acosh(1) + atanh(0) + hypot(3, 4) + erfc(0))", "x[i] + 6.0"),
+        ("x[i] * atan2(0.0, 1)", "x[i] * 0.0"),
+        ("x[i] + erfinv(0) + erfinv(-0.5)", "x[i] + 0.0 + -0.4769362762044698"),
+        ("x[i] * acosh(0.5)", "x[i] * float32(acosh(0.5))"),
+        ("x[i] * round(i) * trunc(n)", "x[i] * float32(i) * float32(n)"),
+        ("T(sign(int32(x[i])))", "float32(max(min(int32(x[i]), 1), -1))"),
+        ("T(sign(uint8(x[i])))", "float32(min(uint8(x[i]), 1))"),
+        ("x[max(sign(i - 1), 0)]", "x[max(max(min(i - 1, 1), -1), 0)]"),
+        ("hypot(x[i], 2) + atan2(i, x[i])", "hypot(x[i], 2.0) + atan2(float32(i), x[i])"),
+        ("T(hypot(int32(x[i]), 1))", "float32(hypot(float64(int32(x[i])), 1.0))"),
+        (
+            "x[i] if isfinite(x[i]) and not isinf(x[i]) else 0",
+            "x[i] if isfinite(x[i]) and not isinf(x[i]) else 0.0",
+        ),
     ],
 )
 def test_types_and_casts(expression: str, expected: str) -> None:

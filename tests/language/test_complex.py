@@ -79,6 +79,10 @@ def test_values_are_numpys(dtype: str) -> None:
         ("abs(z[i])", "real(T)", abs(z)),
         ("real(T(i))", "real(T)", i),
         ("exp(z[i])", "T", np.exp(z)),
+        ("sqrt(z[i]) + log(z[i])", "T", np.sqrt(z) + np.log(z)),
+        ("sqrt(-4 + 0j) + log(1j)", "T", np.full(4, 2j + 0.5j * np.pi)),
+        ("z[i] ** -1 + z[i] ** -3", "T", 1 / z + 1 / z**3),
+        ("pow(z[i], 2) + 2j ** -2", "T", z * z - 0.25),
         ("complex(imag(z[i]), 2)", "T", z.imag + 2j),
         ("complex(i, -i)", "T", i - 1j * i),
         ("exp(1j * pi) + abs(3 - 4j) + real(2j) + conj(1j) + complex(1, 2)", "T",
@@ -86,6 +90,9 @@ def test_values_are_numpys(dtype: str) -> None:
         ("z[i] if z[i] == 3 or z[i] != z[i] else -z[i]", "T", np.where(z == 3, z, -z)),
         ("real(i) + conj(i) + imag(i)", "int64", 2 * i),
         ("isnan(z[i] * nan)", "bool", np.full(4, True)),
+        ("isinf(complex(imag(z[i]), inf)) and not isfinite(complex(inf, 0) * z[i])", "bool",
+         np.full(4, True)),
+        ("isfinite(z[i]) and not isinf(z[i])", "bool", np.full(4, True)),
         ("bool(z[i] - 3)", "bool", z != 3),
         ("complex128(z[i]) * 2", "complex128", z * 2),
         ("complex64(z[i])", "complex64", z),
@@ -104,6 +111,7 @@ def test_real_numbers_have_parts() -> None:
 ORDER = "compare abs(...) or real(...)"
 PARTS = "take real(...), imag(...) or abs(...) first"
 UNORDERED = "needs numbers that have an order, not complex64"
+POWER = "a power of a complex number is a constant from 1 to 16, or -1 to -16"
 CAST = "write complex64(...) if that is meant"
 MEANT = "write real(...), imag(...) or abs(...) if that is meant"
 
@@ -116,7 +124,13 @@ MEANT = "write real(...), imag(...) or abs(...) if that is meant"
         ("max(z[j] for j in n)", "T", f"'max' {UNORDERED}", 14, ORDER),
         ("argmin(z[j] for j in n)", "int64", f"'argmin' {UNORDERED}", 17, ORDER),
         ("tanh(z[i])", "T", "'tanh' has no complex form", 10, PARTS),
+        ("round(z[i])", "T", "'round' has no complex form", 10, PARTS),
+        ("hypot(z[i], 1)", "T", "'hypot' has no complex form", 10, PARTS),
         ("floor(2j)", "T", "'floor' has no complex form", 10, PARTS),
+        ("z[i] ** 1.5", "T", POWER, 10, "write exp(p * log(z))"),
+        ("z[i] ** z[i]", "T", POWER, 10, "write exp(w * log(z))"),
+        ("z[i] ** -17", "T", POWER, 10, "write exp(p * log(z))"),
+        ("2 ** z[i]", "T", "'pow' has no complex form", 10, PARTS),
         ("fma(z[i], z[i], 1)", "T", "'fma' has no complex form", 10, "write a * b + c"),
         ("z[i]", "float32", "the value is complex64 but 'y' is float32", 3, MEANT),
         ("1j", "real(T)", "the value is complex128 but 'y' is float32", 3, MEANT),

@@ -133,6 +133,9 @@ typedef ts_complex128 S_c128;
             ts_##T sum = ts_fma_##T(a, b, ts_load_##T(c_##T + i));                                 \
             ts_##T made = ts_complex_##R(b.im, a.re), all = ts_set_##T(a_##T[i]);                  \
             ts_m##B nan = ts_isnan_##T(a);                                                         \
+            ts_##R no = ts_set_##R(0), yes = ts_set_##R(1);                                        \
+            ts_##R infinite = ts_select_##R(ts_isinf_##T(a), yes, no);                             \
+            ts_##R finite = ts_select_##R(ts_isfinite_##T(a), yes, no);                            \
             ts_##T chosen = ts_select_##T(nan, b, a), moved[TS_LANES_##B + 1];                     \
             for (int k = 0; k <= TS_LANES_##B; k++) moved[k] = ts_shift_##T(a, b, k);              \
             LANES(B) {                                                                             \
@@ -142,6 +145,10 @@ typedef ts_complex128 S_c128;
                 expect(same_##T(ts_lane_##T(all, l), a_##T[i]), "set", #T, l);                     \
                 bool is = ts_isnan_##T##_s(x);                                                     \
                 expect(is == (x.re != x.re || x.im != x.im), "isnan", #T, l);                      \
+                bool one = isinf(x.re) || isinf(x.im), all_are = isfinite(x.re) && isfinite(x.im); \
+                expect(one == ts_isinf_##T##_s(x) && one == (infinite[l] == 1), "isinf", #T, l);   \
+                expect(all_are == ts_isfinite_##T##_s(x) && all_are == (finite[l] == 1),           \
+                       "isfinite", #T, l);                                                         \
                 expect(same_##T(ts_lane_##T(chosen, l), ts_select_##T##_s(is, y, x)), "select", #T, l); \
                 for (int k = 0; k <= TS_LANES_##B; k++) {                                          \
                     S from = l + k < TS_LANES_##B ? a_##T[i + l + k] : b_##T[i + l + k - TS_LANES_##B]; \

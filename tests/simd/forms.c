@@ -116,15 +116,21 @@ static double special_double(int i) {
     }
 TS_ALL(COMMON)
 
-#define ISNAN(T, B)                                                                         \
+#define PREDICATE(T, B, name, right)                                                        \
     EACH(T, B) {                                                                            \
-        ts_m##B m = ts_isnan_##T(ts_load_##T(a_##T + i));                                   \
+        ts_m##B m = ts_##name##_##T(ts_load_##T(a_##T + i));                                \
         ts_##T v = ts_select_##T(m, ts_set_##T(1), ts_set_##T(0));                          \
-        LANES(B) expect((v[l] == 1) == ts_isnan_##T##_s(a_##T[i + l]), "isnan", #T, i + l); \
+        LANES(B) {                                                                          \
+            bool holds = ts_##name##_##T##_s(a_##T[i + l]);                                 \
+            expect((v[l] == 1) == holds, #name, #T, i + l);                                 \
+            expect(holds == (right(a_##T[i + l]) != 0), #name "_s", #T, i + l);             \
+        }                                                                                   \
     }
 #define FLOATS(T, C, B, U, CU)                                                   \
     static void own_##T(void) {                                                  \
-        BINARY(T, B, div) TERNARY(T, B, fma) TERNARY(T, B, clamp) ISNAN(T, B)    \
+        BINARY(T, B, div) TERNARY(T, B, fma) TERNARY(T, B, clamp)                \
+        PREDICATE(T, B, isnan, isnan) PREDICATE(T, B, isinf, isinf)              \
+        PREDICATE(T, B, isfinite, isfinite)                                      \
         UNARY(T, B, sqrt) UNARY(T, B, floor) UNARY(T, B, ceil) UNARY(T, B, rint) \
     }
 TS_FLOATS(FLOATS)

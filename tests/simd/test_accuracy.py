@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from build_tools import accuracy, polynomials
+from build_tools import accuracy, more_polynomials, polynomials
 
 # Largest error in units in the last place; on v2, which rounds products, where it differs.
 PROMISED = {
@@ -22,6 +22,23 @@ PROMISED = {
     ("pow", "f32"): 1.0,
     ("sin", "f32"): 2.0,
     ("cos", "f32"): 2.0,
+    ("exp2", "f32"): 1.0,
+    ("log2", "f32"): 1.0,
+    ("log10", "f32"): 1.0,
+    ("sinh", "f32"): 1.5,
+    ("cosh", "f32"): 2.0,
+    ("tan", "f32"): 2.5,
+    ("atan", "f32"): 1.5,
+    ("asin", "f32"): 1.0,
+    ("acos", "f32"): 1.0,
+    ("asinh", "f32"): 1.5,
+    ("acosh", "f32"): 1.5,
+    ("atanh", "f32"): 1.0,
+    ("cbrt", "f32"): 1.0,
+    ("erfc", "f32"): 2.0,
+    ("erfinv", "f32"): 2.0,
+    ("atan2", "f32"): 2.0,
+    ("hypot", "f32"): 1.0,
     ("exp", "f64"): 1.0,
     ("log", "f64"): 1.0,
     ("tanh", "f64"): 2.0,
@@ -33,8 +50,32 @@ PROMISED = {
     ("pow", "f64"): 1.5,
     ("sin", "f64"): 2.0,
     ("cos", "f64"): 2.0,
+    ("exp2", "f64"): 1.0,
+    ("log2", "f64"): 1.0,
+    ("log10", "f64"): 1.0,
+    ("sinh", "f64"): 2.0,
+    ("cosh", "f64"): 1.5,
+    ("tan", "f64"): 2.0,
+    ("atan", "f64"): 1.5,
+    ("asin", "f64"): 1.0,
+    ("acos", "f64"): 1.0,
+    ("asinh", "f64"): 1.0,
+    ("acosh", "f64"): 1.5,
+    ("atanh", "f64"): 1.0,
+    ("cbrt", "f64"): 1.0,
+    ("erfc", "f64"): 1.5,
+    ("erfinv", "f64"): 2.0,
+    ("atan2", "f64"): 2.0,
+    ("hypot", "f64"): 1.0,
 }
-PROMISED_V2 = PROMISED | {("rsqrt", "f64"): 1.5}
+PROMISED_V2 = PROMISED | {
+    ("rsqrt", "f64"): 1.5,
+    ("exp2", "f64"): 1.5,
+    ("erfc", "f64"): 2.0,
+    ("erfinv", "f32"): 2.5,
+    ("erfinv", "f64"): 2.5,
+    ("exp2", "f32"): 1.5,
+}
 
 
 def test_errors_stay_within_what_is_promised(tmp_path: Path) -> None:
@@ -60,6 +101,7 @@ def test_the_page_has_a_line_a_function_and_type() -> None:
 
 def test_the_coefficients_are_those_that_the_program_derives() -> None:
     assert polynomials.HEADER_PATH.read_text() == polynomials.header()
+    assert more_polynomials.MORE_PATH.read_text() == more_polynomials.header()
 
 
 def test_products_with_parts_of_pi_leave_nothing_out() -> None:
@@ -83,7 +125,39 @@ def test_the_bits_of_the_inverse_are_those_of_two_over_pi() -> None:
     assert number * pi < 2 << 2 * bits < (number + 1) * (pi + 1)
 
 
-@pytest.mark.parametrize("task", polynomials.FITS, ids=lambda t: t.name)
+@pytest.mark.parametrize("pair", more_polynomials.PAIRS, ids=lambda p: p.name)
+def test_pairs_are_the_number(pair: more_polynomials.Pair) -> None:
+    """The first has the bits that are promised, the second all that a float of its type has."""
+    first, second = pair.parts()
+    mantissa, _ = math.frexp(first)
+    assert math.ldexp(mantissa, pair.bits).is_integer()
+    off = abs(pair.number - Decimal(first) - Decimal(second))
+    assert off <= Decimal(2) ** -(24 if pair.single else 53) * abs(Decimal(second))
+
+
+@pytest.mark.parametrize(
+    ("function", "at", "value"),
+    [
+        (more_polynomials.atan, "0.5", "0.4636476090008061162142562314612144020285370542861202638"),
+        (more_polynomials.asin, "0.5", "0.5235987755982988730771072305465838140328615665625176368"),
+        (more_polynomials.asinh, "1", "0.8813735870195430252326093249797923090281603282616354107"),
+        (more_polynomials.erfcx, "1", "0.4275835761558070044107503444905151808201595031642526637"),
+        (more_polynomials.small_erfinv, "0.5", "0.4769362762044698733814183536431305598"),
+        (
+            more_polynomials.tail_erfinv,
+            "0.8325546111576977563531646448952010476305888522644",
+            "0.4769362762044698733814183536431305598",
+        ),
+        (more_polynomials.erfcx, "4", "0.1369994576250613898894451713998054823302492355480653627"),
+    ],
+)
+def test_what_polynomials_are_fitted_to(
+    function: polynomials.Function, at: str, value: str
+) -> None:
+    assert abs(function(Decimal(at)) - Decimal(value)) < Decimal(10) ** -30
+
+
+@pytest.mark.parametrize("task", [*polynomials.FITS, *more_polynomials.FITS], ids=lambda t: t.name)
 def test_polynomials_are_accurate_between_the_points_of_the_fit(task: polynomials.Fit) -> None:
     coefficients, worst = polynomials.fit(task)
     exact = [Decimal(c) for c in coefficients]

@@ -39,8 +39,11 @@ TYPES = (
 )
 FUNCTIONS = (  # others are written as these are
     *(Function.ABS, Function.POW, Function.ISNAN, Function.FMA, Function.REAL, Function.IMAG),
-    *(Function.CONJ, Function.COMPLEX, Function.EXP, Function.FLOOR),
+    *(Function.CONJ, Function.COMPLEX, Function.EXP, Function.FLOOR, Function.ISINF),
+    *(Function.ISFINITE, Function.ROUND, Function.TRUNC, Function.SIGN, Function.COPYSIGN),
+    *(Function.FMOD, Function.ATAN2),
 )
+OF_TWO = (Function.POW, Function.COMPLEX, Function.COPYSIGN, Function.FMOD, Function.ATAN2)
 EXTERNAL = External("own", "own_f", (F32, I64), F64, "own.h")
 EXTREMES: Mapping[DType, tuple[bool | int | float | complex, ...]] = {
     F32: (-1.5, -0.0, float("inf"), -float("inf"), float("nan"), 3.4028234663852886e38, 1e-45),
@@ -70,7 +73,7 @@ def operations(types: Sequence[DType] = TYPES) -> Iterator[Expr]:
         yield Select(loads(BOOL)[0], a, b)
         yield from (Cast(to, a) for to in types if to is not dtype)
         for function in FUNCTIONS:
-            arity = {Function.FMA: 3, Function.POW: 2, Function.COMPLEX: 2}.get(function, 1)
+            arity = 3 if function is Function.FMA else 2 if function in OF_TWO else 1
             yield Call(function, (a, b, c)[:arity])
     i, n = Var("i"), Var("n")
     yield from (Binary(op, i, n) for op in BinaryOp)

@@ -46,7 +46,7 @@ from .expressions import EXTREMES, TYPES, deeper, is_index, loads, nested
 
 TREES = 1200  # of some 14000
 POINTS = 24
-NOT_EXACT = (Function.EXP, Function.POW)
+NOT_EXACT = (Function.EXP, Function.POW, Function.ATAN2)
 USUAL: Mapping[DType, tuple[bool | int | float | complex, ...]] = {
     DType.FLOAT32: (0.0, 3.0, 0.5, 1e10),
     DType.FLOAT64: (0.0, 3.0, 0.5, 1e300, 1e10),
@@ -96,7 +96,10 @@ def value(expr: Expr, at: Mapping[str, Any]) -> Any:
         case Call(Function() as name, args):
             if name is Function.ABS and dtype_of(args[0]).is_complex:
                 raise Undefined
-            return function(name, dtype_of(args[0]))(*(value(arg, at) for arg in args))
+            given = [value(arg, at) for arg in args]
+            if name is Function.COPYSIGN and np.isnan(given[1]):
+                raise Undefined  # NaNs have any sign
+            return function(name, dtype_of(args[0]))(*given)
         case _:
             raise ValueError(f"{expr} is of no kind")
 
@@ -156,7 +159,8 @@ def program(given: Sequence[Expr]) -> str:
         calls += f"e{k}();\n"
     return (
         '#include <stdio.h>\n#include "ts_abi.h"\n#include "ts_simd.h"\n#include "ts_math.h"\n'
-        f'#include "ts_complex.h"\nstatic int64_t i, n;\n{declared}{functions}'
+        '#include "ts_complex.h"\n#include "ts_math_more.h"\n'
+        f"static int64_t i, n;\n{declared}{functions}"
         "int main(void) {\nwhile (fread(&i, sizeof i, 1, stdin)) {\n"
         "fread(&n, sizeof n, 1, stdin);\n"
         f"{read}{calls}}}\n}}\n"

@@ -1,10 +1,12 @@
 """Compiled kernels against NumPy, at sizes around the lanes, on every level of the machine."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.special
 from numpy.typing import NDArray
 
 from gen.errors import TilesmithError
@@ -339,21 +341,50 @@ FUNCTIONS: dict[str, Callable[[NDArray[Any]], NDArray[Any]]] = {
     "log1p": np.log1p,
     "sin": np.sin,
     "cos": np.cos,
+    "round": np.rint,
+    "trunc": np.trunc,
+    "sign": np.sign,
+    "exp2": np.exp2,
+    "log2": np.log2,
+    "log10": np.log10,
+    "sinh": np.sinh,
+    "cosh": np.cosh,
+    "tan": np.tan,
+    "atan": np.arctan,
+    "asin": np.arcsin,
+    "acos": np.arccos,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "cbrt": np.cbrt,
+    "erfc": np.vectorize(math.erfc),
+    "erfinv": lambda x: np.copysign(scipy.special.erfinv(x.astype(float)), x),  # -0 too
+}
+FUNCTIONS_OF_TWO: dict[str, Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]] = {
+    "copysign": np.copysign,
+    "atan2": np.arctan2,
+    "hypot": np.hypot,
+    "fmod": np.fmod,
 }
 
 
 def functions(dtype: DType, w: int) -> str:
-    """The rows of y are the functions of x; by vectors of w, or one by one if w is 1."""
+    """The rows of y are the functions of x, and of x and z; by vectors of w, or one by one if w is
+    1.
+    """
+    count = len(FUNCTIONS) + len(FUNCTIONS_OF_TWO)
+    calls = [(name, f"{name}(x[i])") for name in FUNCTIONS]
+    calls += [(name, f"{name}(x[i], z[i])") for name in FUNCTIONS_OF_TWO]
     head = f"""
-def k(n, x: {dtype.value}[n], y: Out[{dtype.value}[{len(FUNCTIONS)}, n]]):
+def k(n, x: {dtype.value}[n], z: {dtype.value}[n], y: Out[{dtype.value}[{count}, n]]):
     for c in range((n + {w - 1})//{w}):
         for l in {"vectorized" if w > 1 else "range"}({w}):
 """
     return head + "".join(
         f"""            with block("{name}", i=spatial(c*{w} + l, n), where=c*{w} + l < n):
-                y[{row}, i] = {name}(x[i])
+                y[{row}, i] = {call}
 """
-        for row, name in enumerate(FUNCTIONS)
+        for row, (name, call) in enumerate(calls)
     )
 
 
@@ -364,12 +395,17 @@ def test_functions_are_numpys_in_vectors_and_one_by_one(level: Level, dtype: DTy
     ends = (-np.inf, -1e30, -1.0, -0.0, 0.0, 1e-30, 20.5, 1e6, 3e9, 1e30, np.inf, np.nan)
     for n in sizes(w):
         x = np.append(RNG.uniform(-30, 30, n), ends).astype(floats)
-        y, z = (np.zeros((len(FUNCTIONS), x.size), floats) for _ in range(2))
-        vectors({"x": x, "y": y})
-        singles({"x": x, "y": z})
-        np.testing.assert_array_equal(y, z)
-        np.testing.assert_array_equal(np.signbit(y[0]), np.signbit(x))
+        z = np.append(RNG.uniform(-30, 30, n), RNG.permutation(ends)).astype(floats)
+        count = len(FUNCTIONS) + len(FUNCTIONS_OF_TWO)
+        y, one_by_one = (np.zeros((count, x.size), floats) for _ in range(2))
+        vectors({"x": x, "z": z, "y": y})
+        singles({"x": x, "z": z, "y": one_by_one})
+        np.testing.assert_array_equal(y, one_by_one)
         with np.errstate(all="ignore"):
-            exact = np.array([f(x.astype(wide)) for f in FUNCTIONS.values()]).astype(floats)
+            rows = [f(x.astype(wide)) for f in FUNCTIONS.values()]
+            rows += [f(x.astype(wide), z.astype(wide)) for f in FUNCTIONS_OF_TWO.values()]
+            exact = np.array(rows).astype(floats)
         np.testing.assert_array_equal(np.isnan(y), np.isnan(exact))
-        np.testing.assert_array_max_ulp(np.nan_to_num(y), np.nan_to_num(exact), 2)
+        numbers = ~np.isnan(y)
+        np.testing.assert_array_equal(np.signbit(y[numbers]), np.signbit(exact[numbers]))
+        np.testing.assert_array_max_ulp(np.nan_to_num(y), np.nan_to_num(exact), 3)

@@ -10,6 +10,7 @@ import operator
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
+from statistics import NormalDist
 from typing import Any, assert_never
 
 import numpy as np
@@ -219,8 +220,16 @@ def function(name: ir.Function, dtype: DType) -> Callable[..., Value]:
             return np.floor
         case ir.Function.CEIL:
             return np.ceil
+        case ir.Function.ERFC:
+            return lambda a: number(math.erfc(float(a)))
+        case ir.Function.ERFINV:
+            return lambda a: number(erfinv(float(a)))
         case ir.Function.ISNAN:
             return lambda a: bool(np.isnan(a))
+        case ir.Function.ISINF:
+            return lambda a: bool(np.isinf(a))
+        case ir.Function.ISFINITE:
+            return lambda a: bool(np.isfinite(a))
         case ir.Function.FMA if dtype.is_complex:
             return lambda a, b, c: a * b + c
         case ir.Function.FMA:
@@ -234,7 +243,46 @@ def function(name: ir.Function, dtype: DType) -> Callable[..., Value]:
         case ir.Function.COMPLEX:
             return lambda re, im: _complex(re, im, result_of(name, dtype))
         case _:
-            assert_never(name)
+            return _NUMPYS[name]
+
+
+_NUMPYS: dict[ir.Function, Callable[..., Value]] = {
+    ir.Function.ROUND: np.rint,
+    ir.Function.TRUNC: np.trunc,
+    ir.Function.SIGN: np.sign,
+    ir.Function.COPYSIGN: np.copysign,
+    ir.Function.EXP2: np.exp2,
+    ir.Function.LOG2: np.log2,
+    ir.Function.LOG10: np.log10,
+    ir.Function.SINH: np.sinh,
+    ir.Function.COSH: np.cosh,
+    ir.Function.TAN: np.tan,
+    ir.Function.ATAN: np.arctan,
+    ir.Function.ATAN2: np.arctan2,
+    ir.Function.ASIN: np.arcsin,
+    ir.Function.ACOS: np.arccos,
+    ir.Function.ASINH: np.arcsinh,
+    ir.Function.ACOSH: np.arccosh,
+    ir.Function.ATANH: np.arctanh,
+    ir.Function.HYPOT: np.hypot,
+    ir.Function.CBRT: np.cbrt,
+    ir.Function.FMOD: np.fmod,
+}
+
+
+def erfinv(x: float) -> float:
+    """The y of erf(y) = x, by the quantiles of the normal distribution; where these lose what is
+    small, by Newton's steps.
+    """
+    size = abs(x)
+    if not 0 < size < 1:
+        return x if size == 0 else math.copysign(math.inf, x) if size == 1 else math.nan
+    y = -NormalDist().inv_cdf((1 - size) / 2) / math.sqrt(2)
+    if size < 0.5:
+        y = y if size > 0.01 else size * math.sqrt(math.pi) / 2
+        for _ in range(3):
+            y -= (math.erf(y) - size) * math.sqrt(math.pi) / 2 * math.exp(y * y)
+    return math.copysign(y, x)
 
 
 def _complex(re: Value, im: Value, dtype: DType) -> Value:

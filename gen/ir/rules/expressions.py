@@ -61,14 +61,23 @@ _UNARY_OPERANDS = {
 }
 
 
-_ARITY = {ir.Function.FMA: 3, ir.Function.COMPLEX: 2, ir.Function.POW: 2}
+_ARITY = {ir.Function.FMA: 3} | dict.fromkeys(
+    (
+        ir.Function.COMPLEX,
+        ir.Function.POW,
+        ir.Function.COPYSIGN,
+        ir.Function.ATAN2,
+        ir.Function.HYPOT,
+        ir.Function.FMOD,
+    ),
+    2,
+)
 _OF_COMPLEX_ALONE = frozenset({ir.Function.REAL, ir.Function.IMAG, ir.Function.CONJ})
-_OF_COMPLEX = _OF_COMPLEX_ALONE | {
-    ir.Function.ABS,
-    ir.Function.EXP,
-    ir.Function.ISNAN,
-    ir.Function.FMA,
-}
+_OF_COMPLEX = (
+    _OF_COMPLEX_ALONE
+    | ir.PREDICATES
+    | {ir.Function.ABS, ir.Function.EXP, ir.Function.FMA, ir.Function.LOG, ir.Function.SQRT}
+)
 
 
 def refuse(node: ir.Node, message: str) -> NoReturn:

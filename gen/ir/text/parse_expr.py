@@ -252,7 +252,7 @@ def _own_type(node: ast.expr, names: Names) -> DType | None:
                 return None if _is_typed_constant(node) else DTYPES[name]
             if name in names.externals:
                 return names.externals[name].result
-            if name == "isnan":
+            if _FUNCTIONS.get(name) in ir.PREDICATES:
                 return DType.BOOL
             of = _first_type(args, names)
             return result_of(_FUNCTIONS[name], of) if of and name in _FUNCTIONS else of

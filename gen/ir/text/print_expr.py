@@ -8,6 +8,7 @@ from typing import assert_never
 from ..algebra import bare_type, result_of
 from ..expressions import (
     COMPARISONS,
+    PREDICATES,
     Binary,
     BinaryOp,
     Call,
@@ -15,7 +16,6 @@ from ..expressions import (
     Const,
     Expr,
     External,
-    Function,
     Load,
     Select,
     Unary,
@@ -72,7 +72,9 @@ def own_type(expr: Expr) -> DType | None:
             return dtype
         case Const(_, dtype):
             return dtype if dtype is DType.BOOL else None
-        case Unary(UnaryOp.NOT, _) | Call(Function.ISNAN, _):
+        case Unary(UnaryOp.NOT, _):
+            return DType.BOOL
+        case Call(function, _) if function in PREDICATES:
             return DType.BOOL
         case Unary(_, operand):
             return own_type(operand)

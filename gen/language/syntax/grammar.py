@@ -30,7 +30,10 @@ MAX_POWER = 16
 FUNCTIONS = {
     "abs": 1, "sqrt": 1, "rsqrt": 1, "exp": 1, "expm1": 1, "sigmoid": 1, "log": 1, "log1p": 1,
     "pow": 2, "tanh": 1, "erf": 1, "sin": 1, "cos": 1, "floor": 1, "ceil": 1, "isnan": 1, "fma": 3,
-    "real": 1, "imag": 1, "conj": 1, "complex": 2,
+    "real": 1, "imag": 1, "conj": 1, "complex": 2, "round": 1, "trunc": 1, "sign": 1, "copysign": 2,
+    "isinf": 1, "isfinite": 1, "exp2": 1, "log2": 1, "log10": 1, "sinh": 1, "cosh": 1, "tan": 1,
+    "atan": 1, "atan2": 2, "asin": 1, "acos": 1, "asinh": 1, "acosh": 1, "atanh": 1, "hypot": 2,
+    "cbrt": 1, "fmod": 2, "erfc": 1, "erfinv": 1,
 }  # fmt: skip
 CONSTANTS = {"inf": float("inf"), "nan": float("nan"), "pi": 3.141592653589793}
 COMBINERS = {combiner.value: combiner for combiner in Combiner}

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 from ...errors import Span
 from ...ir import algebra
 from ...ir import nodes as ir
+from ...ir.interpret.evaluate import erfinv
 from ...ir.nodes import Function
 from ...ir.types import DType
 from .. import yaml
@@ -20,7 +21,10 @@ from .values import Typed, constant, convert, literal, needs, real_value
 _ELSEWHERE = {
     "ln": "log", "power": "pow", "fabs": "abs", "absolute": "abs", "where": "select",
     "maximum": "max", "fmax": "max", "minimum": "min", "fmin": "min", "logistic": "sigmoid",
-    "conjugate": "conj", "product": "prod",
+    "conjugate": "conj", "product": "prod", "rint": "round", "around": "round", "fix": "trunc",
+    "sgn": "sign", "signbit": "copysign", "arctan": "atan", "arctan2": "atan2", "arcsin": "asin",
+    "arccos": "acos", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
+    "isposinf": "isinf", "isneginf": "isinf",
 }  # fmt: skip
 
 
@@ -40,7 +44,11 @@ def _sigmoid(x: float) -> float:
     return (e if x < 0 else 1) / (1 + e)
 
 
-_MATH: dict[Function, Callable[[float], float]] = {
+def _sign(x: float) -> float:
+    return math.copysign(1, x) if x else abs(x)
+
+
+_MATH: dict[Function, Callable[..., float]] = {
     Function.SQRT: math.sqrt,
     Function.EXP: math.exp,
     Function.EXPM1: math.expm1,
@@ -52,17 +60,41 @@ _MATH: dict[Function, Callable[[float], float]] = {
     Function.SIN: math.sin,
     Function.COS: math.cos,
     Function.ABS: abs,
+    Function.ROUND: lambda x: math.copysign(round(x), x),
+    Function.TRUNC: lambda x: math.copysign(math.trunc(x), x),
+    Function.SIGN: lambda x: x if math.isnan(x) else _sign(x),
+    Function.COPYSIGN: math.copysign,
+    Function.EXP2: lambda x: 2.0**x,
+    Function.LOG2: math.log2,
+    Function.LOG10: math.log10,
+    Function.SINH: math.sinh,
+    Function.COSH: math.cosh,
+    Function.TAN: math.tan,
+    Function.ATAN: math.atan,
+    Function.ATAN2: math.atan2,
+    Function.ASIN: math.asin,
+    Function.ACOS: math.acos,
+    Function.ASINH: math.asinh,
+    Function.ACOSH: math.acosh,
+    Function.ATANH: math.atanh,
+    Function.HYPOT: math.hypot,
+    Function.CBRT: math.cbrt,
+    Function.FMOD: math.fmod,
+    Function.ERFC: math.erfc,
+    Function.ERFINV: erfinv,
 }
 
 
 _COMPLEX_MATH: dict[Function, Callable[[complex], complex]] = {
     Function.ABS: abs,
     Function.EXP: cmath.exp,
+    Function.LOG: cmath.log,
+    Function.SQRT: cmath.sqrt,
     Function.REAL: lambda z: z.real,
     Function.IMAG: lambda z: z.imag,
     Function.CONJ: lambda z: z.conjugate(),
 }
-OF_COMPLEX = frozenset({Function.ABS, Function.EXP, Function.ISNAN})
+OF_COMPLEX = ir.PREDICATES | {Function.ABS, Function.EXP, Function.LOG, Function.SQRT}
 
 
 def part(function: Function, value: Typed, span: Span) -> Typed:
@@ -93,14 +125,15 @@ def complex_number(values: tuple[Typed, ...], common: AnyType, span: Span) -> Ty
 
 
 def folded(function: Function, args: tuple[ir.Expr, ...], span: Span) -> ir.Const | None:
-    """A function of a number, where it has a finite value."""
-    if function not in _MATH or not isinstance(args[0], ir.Const):
+    """A function of numbers, where it has a finite value."""
+    numbers = [arg for arg in args if isinstance(arg, ir.Const)]
+    if function not in _MATH or len(numbers) < len(args):
         return None
     try:
-        if isinstance(args[0].value, complex):
-            value = _COMPLEX_MATH[function](args[0].value)
+        if isinstance(numbers[0].value, complex):
+            value = _COMPLEX_MATH[function](numbers[0].value)
             dtype = algebra.result_of(function, DType.COMPLEX128)
             return constant(value, dtype, span)
-        return ir.Const(_MATH[function](real_value(args[0])), DType.FLOAT64, span=span)
+        return ir.Const(_MATH[function](*map(real_value, numbers)), DType.FLOAT64, span=span)
     except (ValueError, OverflowError):
         return None

@@ -68,13 +68,17 @@ def streamed(draft: Draft, nest: Nest) -> Draft:
 def _is_long(block: Block) -> bool:
     """Whether it computes more than one exponential."""
     called = [n.function for n in walk(block.body) if isinstance(n, Call)]
-    return any(f in _LONG or isinstance(f, External) for f in called) or called.count(_SHORT) > 1
+    short = sum(f in _SHORT for f in called)
+    return any(f in _LONG or isinstance(f, External) for f in called) or short > 1
 
 
-_SHORT = Function.EXP
+_SHORT = {Function.EXP, Function.EXP2}
 _LONG = {
     Function.EXPM1, Function.SIGMOID, Function.LOG, Function.LOG1P, Function.POW, Function.TANH,
-    Function.ERF, Function.SIN, Function.COS,
+    Function.ERF, Function.SIN, Function.COS, Function.LOG2, Function.LOG10, Function.SINH,
+    Function.COSH, Function.TAN, Function.ATAN, Function.ATAN2, Function.ASIN, Function.ACOS,
+    Function.ASINH, Function.ACOSH, Function.ATANH, Function.HYPOT, Function.CBRT, Function.FMOD,
+    Function.ERFC, Function.ERFINV,
 }  # fmt: skip
 
 

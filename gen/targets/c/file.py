@@ -6,9 +6,13 @@ from collections.abc import Collection, Sequence
 from ...ir.nodes import External
 
 HEADERS = '#include "ts_abi.h"\n#include "ts_simd.h"\n#include "ts_math.h"\n'
+MORE_MATH = "ts_math_more.h"
 # The headers that some files need, and what in the text needs them.
 MORE_HEADERS = {
+    MORE_MATH: r"\bts_(round|trunc|(copy)?sign|exp2|log2|log10|sinh|cosh|asinh|acosh|atanh|tan|"
+    r"atan2?|asin|acos|hypot|cbrt|fmod|erfc|erfinv)_f",
     "ts_dot.h": r"\bts_(dot|group\d)_",
+    "ts_complex_more.h": r"\bts_(sqrt|log)_c",
     "ts_complex.h": r"\bts_(complex|c64|c128)|_c(64|128)\b",
     "ts_scan.h": r"\bts_(scan|last)_",
     "ts_stream.h": r"\bts_(row|line)_",

@@ -7,11 +7,16 @@ import numpy as np
 import pytest
 
 from gen.errors import KernelFault, TilesmithError
+from gen.ir.types import DType
 from gen.language import choices
+from gen.targets.cpu.levels import Level
 from gen.targets.cuda.emulator.library import Emulator, Settings, build, pieces
 from gen.targets.registry import TARGETS
 from gen.trial.inputs import random_arrays, strided
 
+from ..conftest import has
+from ..kernels import compiled
+from ..test_run import FUNCTIONS, FUNCTIONS_OF_TWO, functions
 from .emulated import emulator, launched
 
 ROOT = Path(__file__).parents[3]
@@ -47,6 +52,28 @@ def test_elementwise(n: int, dtype: str) -> None:
     arguments = {"n": size, "x": x, "y": y}
     launched(emulator("elementwise"), symbol, (n // 64 + 1, 1, 1), (64, 1, 1), arguments)
     assert np.array_equal(y, x * 2 + 1)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_functions_have_the_bits_of_a_processor_with_fma(dtype: str) -> None:
+    """Special values, large angles and quotients, too; which NaN it is may differ."""
+    if not has(Level.V3):
+        pytest.skip("this machine has no v3")
+    ends = (-np.inf, -1e30, -1.0, -0.0, 0.0, 1e-30, 0.5, 1.0, 20.5, 1e6, 3e9, np.inf, np.nan)
+    x = np.append(np.repeat(ends, len(ends)), RNG.uniform(-30, 30, 500)).astype(dtype)
+    z = np.append(np.tile(ends, len(ends)), RNG.uniform(-30, 30, 500)).astype(dtype)
+    count = len(FUNCTIONS) + len(FUNCTIONS_OF_TWO)
+    y, right = (np.zeros((count, x.size), dtype) for _ in range(2))
+    compiled(functions(DType(dtype), 8), Level.V3)({"x": x, "z": z, "y": right})
+    lists = {"OF_ONE(X)": FUNCTIONS, "OF_TWO(X)": FUNCTIONS_OF_TWO}
+    defines = {key: " ".join(f"X({name})" for name in names) for key, names in lists.items()}
+    arguments = {"n": np.int32(x.size), "x": x, "z": z, "y": y}
+    symbol = f"functions_f{8 * x.itemsize}"
+    blocks = (x.size // 64 + 1, 1, 1)
+    launched(emulator("functions", **defines), symbol, blocks, (64, 1, 1), arguments)
+    np.testing.assert_array_equal(y, right)
+    numbers = ~np.isnan(y)
+    np.testing.assert_array_equal(np.signbit(y[numbers]), np.signbit(right[numbers]))
 
 
 @pytest.mark.parametrize("symbol", ["softmax_i32", "softmax_i64"])

@@ -9,7 +9,7 @@
    making       ts_set_T(x)  ts_complex_R(re, im)
    arithmetic   add sub mul div neg conj fma exp, as ts_add_T(a, b)
    parts        ts_real_T(v)  ts_imag_T(v)  ts_abs_T(v), of type ts_R
-   compares     eq ne isnan give a mask; ts_select_T(m, a, b)
+   compares     eq ne isnan isinf isfinite give a mask; ts_select_T(m, a, b)
    conversion   ts_lo_c128_c64(v)  ts_hi_c128_c64(v)  ts_narrow_c64_c128(lo, hi)
    lanes        ts_lane_T(v, i)  ts_shift_T(prev, cur, k)
    reductions   ts_reduce_add_T(v)  ts_reduce_mul_T(v), by the tree of ts_simd.h

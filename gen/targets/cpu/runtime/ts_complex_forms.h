@@ -22,6 +22,8 @@ TS_INLINE Z F(fma)(Z a, Z b, Z c) {
 TS_INLINE M F(eq)(Z a, Z b) { return BOTH(R(eq)(a.re, b.re), R(eq)(a.im, b.im)); }
 TS_INLINE M F(ne)(Z a, Z b) { return EITHER(R(ne)(a.re, b.re), R(ne)(a.im, b.im)); }
 TS_INLINE M F(isnan)(Z a) { return EITHER(R(isnan)(a.re), R(isnan)(a.im)); }
+TS_INLINE M F(isinf)(Z a) { return EITHER(R(isinf)(a.re), R(isinf)(a.im)); }
+TS_INLINE M F(isfinite)(Z a) { return BOTH(R(isfinite)(a.re), R(isfinite)(a.im)); }
 TS_INLINE Z F(select)(M m, Z a, Z b) {
     return (Z){R(select)(m, a.re, b.re), R(select)(m, a.im, b.im)};
 }

@@ -29,6 +29,12 @@ TS_FLOATS(TS_SCALAR_BITS)
     TS_INLINE C ts_div_##T##_s(C a, C b) { return a / b; }  \
     TS_INLINE C ts_neg_##T##_s(C a) { return -a; }          \
     TS_INLINE bool ts_isnan_##T##_s(C a) { return a != a; } \
+    TS_INLINE bool ts_isinf_##T##_s(C a) {                  \
+        return a == (C)TS_INF_F64 || a == -(C)TS_INF_F64;   \
+    }                                                       \
+    TS_INLINE bool ts_isfinite_##T##_s(C a) {               \
+        return a > -(C)TS_INF_F64 && a < (C)TS_INF_F64;     \
+    }                                                       \
     TS_INLINE C ts_clamp_##T##_s(C v, C lo, C hi) {         \
         v = v < lo ? lo : v;                                \
         return v > hi ? hi : v;                             \

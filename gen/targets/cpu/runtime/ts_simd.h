@@ -34,7 +34,7 @@
                 first of two; fma(a, b, c) is a*b + c, rounded twice on v2; clamp(v, lo, hi) keeps
                 NaN. Shifts by B or more, or negative, give 0, or the sign.
                 ts_mul_short_i32(a, b) of values that int16 holds: quicker than mul on x86
-   compares     lt le gt ge eq ne as ts_lt_T(a, b), isnan: give a mask, NaN as in C
+   compares     lt le gt ge eq ne as ts_lt_T(a, b), isnan isinf isfinite: give a mask, NaN as in C
    masks        ts_mand_M(a, b)  ts_mor_M  ts_mxor_M  ts_mnot_M(a)  ts_any_M(m)  ts_all_M(m)
                 ts_ballot_M(m): an uint64_t, bit i is lane i
                 ts_select_T(m, a, b): a where m holds, else b
@@ -446,8 +446,14 @@ TS_ALL(TS_STRIDED)
 #undef TS_STEP
 #undef TS_STRIDED
 
-#define TS_MORE_FLOATS(T, C, B, U, CU) \
-    TS_INLINE ts_m##B ts_isnan_##T(ts_##T v) { return ts_ne_##T(v, v); }
+#define TS_MORE_FLOATS(T, C, B, U, CU)                                       \
+    TS_INLINE ts_m##B ts_isnan_##T(ts_##T v) { return ts_ne_##T(v, v); }     \
+    TS_INLINE ts_m##B ts_isinf_##T(ts_##T v) {                               \
+        return ts_eq_##T(ts_abs_##T(v), ts_set_##T((C)TS_INF_F64));          \
+    }                                                                        \
+    TS_INLINE ts_m##B ts_isfinite_##T(ts_##T v) {                            \
+        return ts_lt_##T(ts_abs_##T(v), ts_set_##T((C)TS_INF_F64));          \
+    }
 TS_FLOATS(TS_MORE_FLOATS)
 #undef TS_MORE_FLOATS
 

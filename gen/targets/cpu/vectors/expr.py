@@ -220,9 +220,9 @@ class Vectors:
                 return masks.combine("xor", self._bits(lhs), self.where(rhs), self.shape)
             case ir.Unary(ir.UnaryOp.NOT | ir.UnaryOp.INVERT, operand):
                 return masks.negate(self._bits(operand), self.shape)
-            case ir.Call(ir.Function.ISNAN, args):
+            case ir.Call(function, args) if function in ir.PREDICATES:
                 dtype = dtype_of(args[0])
-                found = self._map("isnan", dtype, *args)
+                found = self._map(function.value, dtype, *args)
                 return masks.clipped(dtype.lane_bits, found, self.shape)
             case ir.Binary(op, lhs, rhs) if op in ir.COMPARISONS:
                 return self._compare(condition, lhs, rhs)

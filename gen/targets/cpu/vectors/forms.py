@@ -71,7 +71,7 @@ def maskable(condition: ir.Expr, lane: str) -> bool:
             return maskable(a, lane) and maskable(b, lane)
         case ir.Unary(ir.UnaryOp.NOT | ir.UnaryOp.INVERT, a):
             return maskable(a, lane)
-        case ir.Call(ir.Function.ISNAN, (a,)):
+        case ir.Call(function, (a,)) if function in ir.PREDICATES:
             return dtype_of(a) in VECTOR_TYPES
         case ir.Binary(op, a, _) if op in ir.COMPARISONS:
             return dtype_of(a) in VECTOR_TYPES
