@@ -185,10 +185,13 @@ def vector(block: ir.Block, dtype: DType, code: Vectors) -> list[str]:
 
 
 def _terms(combiner: ir.Combiner, value: ir.Expr, code: Vectors, back: bool) -> Parts:
-    """The lanes' terms; back: with the identity past the last lane, where it starts."""
+    """The lanes' terms; back: with the identity past the last lane, where it starts, and where a
+    guard leaves lanes out, as what they would load may be before the array.
+    """
     if not back:
         return code.parts(value)
-    return active_or_identity(combiner, value, 0, replace(code, mask=All()))
+    mask = code.mask if isinstance(code.mask, Bits) else All()
+    return active_or_identity(combiner, value, 0, replace(code, mask=mask))
 
 
 def _running(
