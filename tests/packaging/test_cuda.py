@@ -146,6 +146,7 @@ def test_machine_code_in_the_package(source: Path, tmp_path: Path, author: Autho
     assert {"normalize.sm_75.fatbin", "normalize.sm_75.functions.json"} <= there
 
 
+@pytest.mark.thorough
 def test_a_package_without_anything_of_cuda(source: Path, tmp_path: Path, author: Author) -> None:
     folder = tmp_path / "build"
     meson = ["python", "-m", "mesonbuild.mesonmain"]

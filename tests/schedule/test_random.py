@@ -186,7 +186,7 @@ def a_step_of_ranks(kernel: Kernel) -> st.SearchStrategy[Primitive]:
 
 
 EACH = settings(
-    max_examples=7,
+    max_examples=4,
     deadline=None,
     derandomize=True,
     phases=[Phase.generate],  # a failure is a step sequence that is short already
@@ -202,7 +202,7 @@ def test_steps_keep_what_a_kernel_computes(name: str, data: st.DataObject) -> No
 
 
 @pytest.mark.parametrize("name", RANKS)
-@settings(EACH, max_examples=6)
+@settings(EACH, max_examples=4)
 @given(st.data())
 def test_ranks_compute_the_same(name: str, data: st.DataObject) -> None:
     keep(RANKS[name], a_step_of_ranks, data)

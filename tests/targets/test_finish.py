@@ -75,7 +75,11 @@ def of_specials(array: Array, random: np.random.Generator) -> Array:
     return of_small_integers(array, random)
 
 
-@pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(p, marks=pytest.mark.thorough if k % 2 else ()) for k, p in enumerate(SPECS)],
+    ids=lambda path: path.stem,
+)
 def test_the_tree_that_is_emitted(path: Path) -> None:
     """All bits are the same, but for what multiply-adds round once."""
     spec = specs.load(path)

@@ -74,7 +74,9 @@ def test_there_are_no_variants_for_no_sizes() -> None:
     assert "m >= 65536 and m >= 48 and m <= 64" not in recipe
 
 
-@pytest.mark.parametrize("kernel", [MIXED, TURNED], ids=["usual", "anew"])
+@pytest.mark.parametrize(
+    "kernel", [MIXED, pytest.param(TURNED, marks=pytest.mark.thorough)], ids=["usual", "anew"]
+)
 def test_what_is_made_beside_it_changes_nothing(kernel: KernelSpec) -> None:
     alone = [_made(kernel, level) for level in (V2, V3)]
     for levels in ((V2, V3), (V3, V2)):
