@@ -17,8 +17,8 @@ def test_promotion(kernel: str) -> None:
 
 
 def test_integers() -> None:
-    """Integers and bools, where a kernel has floats alone: the smallest float type that holds them
-    all, as NumPy finds it.
+    """Integers and bools, where a kernel has floats alone: float32 where that holds them all, else
+    float64.
     """
     for dtype in ("bool", "int8", "uint8", "int16", "uint16"):
         assert ts.softmax(np.ones(3, dtype)).dtype == np.float32
