@@ -4,6 +4,7 @@
 #include "ts_math.h"
 
 struct ts_argmax_float32_v3_0_y_i0 {
+    int64_t m;
     int64_t n;
     const float *x;
     int64_t x_s0;
@@ -15,6 +16,7 @@ struct ts_argmax_float32_v3_0_y_i0 {
 static int ts_argmax_float32_v3_0_y_i0(const void *env, int64_t lower, int64_t upper)
 {
     const struct ts_argmax_float32_v3_0_y_i0 *const self = env;
+    const int64_t m = self->m;
     const int64_t n = self->n;
     const float *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
@@ -22,64 +24,39 @@ static int ts_argmax_float32_v3_0_y_i0(const void *env, int64_t lower, int64_t u
     int64_t *const restrict y = self->y;
     float *const restrict y_value = self->y_value;
     for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
-        {
-            ts_f32 y_value_whole[1] = {{0}};
-            ts_i64 y_whole[2] = {{0}};
-            y_value_whole[0] = ts_set_f32((-__builtin_inff()));
-            y_whole[0] = ts_set_i64((int64_t)INT64_MAX);
-            y_whole[1] = ts_set_i64((int64_t)INT64_MAX);
-            for (int64_t y_j = 0; y_j < n; ++y_j) {
-                {
-                    const ts_f32 value0 =
-                        ts_load_strided_f32(&x[x_s0 * (y_i0 * 8) + x_s1 * y_j], x_s0);
-                    const ts_i64 at0 = ts_set_i64(y_j);
-                    const ts_i64 at1 = ts_set_i64(y_j);
-                    const ts_f32 best0 = y_value_whole[0];
-                    const ts_i64 best_at0 = y_whole[0];
-                    const ts_i64 best_at1 = y_whole[1];
-                    const ts_m32 wins0 =
-                        ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                        ts_eq_f32(best0, best0)),
-                        ts_narrow_m32_m64(ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)),
-                        ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                    y_value_whole[0] = ts_select_f32(wins0, value0, best0);
-                    y_whole[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                    y_whole[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
+        if (y_i0 < m / 8) {
+            {
+                ts_f32 y_value_whole[1] = {{0}};
+                ts_i64 y_whole[2] = {{0}};
+                y_value_whole[0] = ts_set_f32((-__builtin_inff()));
+                y_whole[0] = ts_set_i64((int64_t)INT64_MAX);
+                y_whole[1] = ts_set_i64((int64_t)INT64_MAX);
+                for (int64_t y_j = 0; y_j < n; ++y_j) {
+                    {
+                        const ts_f32 value0 =
+                            ts_load_strided_f32(&x[x_s0 * (y_i0 * 8) + x_s1 * y_j], x_s0);
+                        const ts_i64 at0 = ts_set_i64(y_j);
+                        const ts_i64 at1 = ts_set_i64(y_j);
+                        const ts_f32 best0 = y_value_whole[0];
+                        const ts_i64 best_at0 = y_whole[0];
+                        const ts_i64 best_at1 = y_whole[1];
+                        ts_m32 wins0 = ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
+                            ts_eq_f32(best0, best0));
+                        if (ts_any_m32(ts_eq_f32(best0, ts_set_f32((-__builtin_inff()))))) wins0 =
+                            ts_mor_m32(wins0, ts_narrow_m32_m64(ts_eq_i64(best_at0,
+                            ts_set_i64((int64_t)INT64_MAX)),
+                            ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
+                        y_value_whole[0] = ts_select_f32(wins0, value0, best0);
+                        y_whole[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
+                        y_whole[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
+                    }
                 }
-            }
-            ts_store_i64(&y[y_i0 * 8], y_whole[0]);
-            ts_store_i64(&y[y_i0 * 8] + 4, y_whole[1]);
-            ts_store_f32(&y_value[y_i0 * 8], y_value_whole[0]);
-        }
-    }
-    return TS_OK;
-}
-
-static int ts_argmax_float32_v3_0(const ts_call *call)
-{
-    const int64_t m = call->dims[0];
-    const int64_t n = call->dims[1];
-    const float *const restrict x = call->data[0];
-    const int64_t x_s0 = call->strides[0];
-    const int64_t x_s1 = call->strides[1];
-    int64_t *const restrict y = call->data[1];
-    {
-        float *const restrict y_value =
-            ts_workspace_acquire(ts_bytes(m, sizeof(float)));
-        if (!y_value) {
-            return TS_NO_MEMORY;
-        }
-        {
-            const struct ts_argmax_float32_v3_0_y_i0 env = {n, x, x_s0, x_s1, y, y_value};
-            const int64_t grain = 1 + 40000 / ts_max_i64_s(1, n * 4 + 9);
-            const int status =
-                ts_parallel(ts_argmax_float32_v3_0_y_i0, &env, 0, m / 8, grain, call->threads);
-            if (status != TS_OK) {
-                ts_workspace_release(y_value);
-                return status;
+                ts_store_i64(&y[y_i0 * 8], y_whole[0]);
+                ts_store_i64(&y[y_i0 * 8] + 4, y_whole[1]);
+                ts_store_f32(&y_value[y_i0 * 8], y_value_whole[0]);
             }
         }
-        for (int64_t y_i0 = m / 8, y_i0_end = (m + 7) / 8; y_i0 < y_i0_end; ++y_i0) {
+        if (m / 8 <= y_i0) {
             {
                 ts_f32 y_value_whole[1] = {{0}};
                 ts_i64 y_whole[2] = {{0}};
@@ -104,9 +81,10 @@ static int ts_argmax_float32_v3_0(const ts_call *call)
                                 const ts_f32 best0 = y_value_whole[0];
                                 const ts_i64 best_at0 = y_whole[0];
                                 const ts_i64 best_at1 = y_whole[1];
-                                const ts_m32 wins0 =
-                                    ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                                    ts_eq_f32(best0, best0)),
+                                ts_m32 wins0 = ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
+                                    ts_eq_f32(best0, best0));
+                                if (ts_any_m32(ts_eq_f32(best0,
+                                    ts_set_f32((-__builtin_inff()))))) wins0 = ts_mor_m32(wins0,
                                     ts_narrow_m32_m64(ts_eq_i64(best_at0,
                                     ts_set_i64((int64_t)INT64_MAX)),
                                     ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
@@ -132,6 +110,35 @@ static int ts_argmax_float32_v3_0(const ts_call *call)
                         ts_store_first_f32(&y_value[y_i0 * 8], y_value_whole[0], active);
                     }
                 }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_argmax_float32_v3_0(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const float *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    const int64_t x_s1 = call->strides[1];
+    int64_t *const restrict y = call->data[1];
+    {
+        float *const restrict y_value =
+            ts_workspace_acquire(ts_bytes(m, sizeof(float)));
+        if (!y_value) {
+            return TS_NO_MEMORY;
+        }
+        {
+            const struct ts_argmax_float32_v3_0_y_i0 env = {m, n, x, x_s0, x_s1, y, y_value};
+            const int64_t grain = 1 + 40000 / ts_max_i64_s(1, n * 4 + 9);
+            const int status =
+                ts_parallel(ts_argmax_float32_v3_0_y_i0, &env, 0, (m + 7) / 8, grain,
+                    call->threads);
+            if (status != TS_OK) {
+                ts_workspace_release(y_value);
+                return status;
             }
         }
         ts_workspace_release(y_value);
@@ -595,9 +602,10 @@ static int ts_argmax_float32_v3_3_y_columns_i0(const void *env, int64_t lower, i
                                 const ts_f32 best0 = y_value_rf[0];
                                 const ts_i64 best_at0 = y_columns_rf[0];
                                 const ts_i64 best_at1 = y_columns_rf[1];
-                                const ts_m32 wins0 =
-                                    ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                                    ts_eq_f32(best0, best0)),
+                                ts_m32 wins0 = ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
+                                    ts_eq_f32(best0, best0));
+                                if (ts_any_m32(ts_eq_f32(best0,
+                                    ts_set_f32((-__builtin_inff()))))) wins0 = ts_mor_m32(wins0,
                                     ts_narrow_m32_m64(ts_eq_i64(best_at0,
                                     ts_set_i64((int64_t)INT64_MAX)),
                                     ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
@@ -662,12 +670,10 @@ static int ts_argmax_float32_v3_3_y_columns_i0(const void *env, int64_t lower, i
                                         const ts_f32 best0 = y_value_rf[0];
                                         const ts_i64 best_at0 = y_columns_rf[0];
                                         const ts_i64 best_at1 = y_columns_rf[1];
-                                        const ts_m32 wins0 =
-                                            ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0,
-                                            best0)), ts_eq_f32(best0, best0)),
-                                            ts_narrow_m32_m64(ts_eq_i64(best_at0,
-                                            ts_set_i64((int64_t)INT64_MAX)),
-                                            ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
+                                        ts_m32 wins0 = ts_mand_m32(ts_mnot_m32(ts_le_f32(value0,
+                                            best0)), ts_eq_f32(best0, best0));
+                                        if (ts_any_m32(ts_eq_f32(best0,
+                                            ts_set_f32((-__builtin_inff()))))) wins0 = ts_mor_m32(wins0, ts_narrow_m32_m64(ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)), ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
                                         y_value_rf[0] = ts_select_f32(wins0, value0, best0);
                                         y_columns_rf[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0,
                                             best_at0);
@@ -1239,9 +1245,10 @@ static int ts_argmax_int64_v3_2_y_columns_i0(const void *env, int64_t lower, int
                                 const ts_i64 at0 = ts_set_i64((y_j0 * 8 + y_j1));
                                 const ts_i64 best0 = y_value_rf[0];
                                 const ts_i64 best_at0 = y_columns_rf[0];
-                                const ts_m64 wins0 =
-                                    ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
-                                    ts_eq_i64(best0, best0)),
+                                ts_m64 wins0 = ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
+                                    ts_eq_i64(best0, best0));
+                                if (ts_any_m64(ts_eq_i64(best0,
+                                    ts_set_i64((int64_t)INT64_MIN)))) wins0 = ts_mor_m64(wins0,
                                     ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
                                 y_value_rf[0] = ts_select_i64(wins0, value0, best0);
                                 y_columns_rf[0] = ts_select_i64(wins0, at0, best_at0);
@@ -1292,10 +1299,10 @@ static int ts_argmax_int64_v3_2_y_columns_i0(const void *env, int64_t lower, int
                                         const ts_i64 at0 = ts_set_i64((y_j0 * 8 + y_j1));
                                         const ts_i64 best0 = y_value_rf[0];
                                         const ts_i64 best_at0 = y_columns_rf[0];
-                                        const ts_m64 wins0 =
-                                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_i64(value0,
-                                            best0)), ts_eq_i64(best0, best0)),
-                                            ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                                        ts_m64 wins0 = ts_mand_m64(ts_mnot_m64(ts_le_i64(value0,
+                                            best0)), ts_eq_i64(best0, best0));
+                                        if (ts_any_m64(ts_eq_i64(best0,
+                                            ts_set_i64((int64_t)INT64_MIN)))) wins0 = ts_mor_m64(wins0, ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
                                         y_value_rf[0] = ts_select_i64(wins0, value0, best0);
                                         y_columns_rf[0] = ts_select_i64(wins0, at0, best_at0);
                                     }
@@ -1848,10 +1855,11 @@ static int ts_argmax_uint64_v3_2_y_columns_i0(const void *env, int64_t lower, in
                                 const ts_i64 at0 = ts_set_i64((y_j0 * 8 + y_j1));
                                 const ts_u64 best0 = y_value_rf[0];
                                 const ts_i64 best_at0 = y_columns_rf[0];
-                                const ts_m64 wins0 =
-                                    ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
-                                    ts_eq_u64(best0, best0)),
-                                    ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
+                                ts_m64 wins0 = ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
+                                    ts_eq_u64(best0, best0));
+                                if (ts_any_m64(ts_eq_u64(best0, ts_set_u64((uint64_t)0)))) wins0 =
+                                    ts_mor_m64(wins0, ts_eq_i64(best_at0,
+                                    ts_set_i64((int64_t)INT64_MAX)));
                                 y_value_rf[0] = ts_select_u64(wins0, value0, best0);
                                 y_columns_rf[0] = ts_select_i64(wins0, at0, best_at0);
                             }
@@ -1901,9 +1909,10 @@ static int ts_argmax_uint64_v3_2_y_columns_i0(const void *env, int64_t lower, in
                                         const ts_i64 at0 = ts_set_i64((y_j0 * 8 + y_j1));
                                         const ts_u64 best0 = y_value_rf[0];
                                         const ts_i64 best_at0 = y_columns_rf[0];
-                                        const ts_m64 wins0 =
-                                            ts_mor_m64(ts_mand_m64(ts_mnot_m64(ts_le_u64(value0,
-                                            best0)), ts_eq_u64(best0, best0)),
+                                        ts_m64 wins0 = ts_mand_m64(ts_mnot_m64(ts_le_u64(value0,
+                                            best0)), ts_eq_u64(best0, best0));
+                                        if (ts_any_m64(ts_eq_u64(best0,
+                                            ts_set_u64((uint64_t)0)))) wins0 = ts_mor_m64(wins0,
                                             ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
                                         y_value_rf[0] = ts_select_u64(wins0, value0, best0);
                                         y_columns_rf[0] = ts_select_i64(wins0, at0, best_at0);

@@ -5,6 +5,7 @@
 #include "ts_transpose.h"
 
 struct ts_max_float32_v3_0_y_i0 {
+    int64_t m;
     int64_t n;
     const float *x;
     int64_t x_s0;
@@ -15,22 +16,60 @@ struct ts_max_float32_v3_0_y_i0 {
 static int ts_max_float32_v3_0_y_i0(const void *env, int64_t lower, int64_t upper)
 {
     const struct ts_max_float32_v3_0_y_i0 *const self = env;
+    const int64_t m = self->m;
     const int64_t n = self->n;
     const float *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
     const int64_t x_s1 = self->x_s1;
     float *const restrict y = self->y;
     for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
-        {
-            _Alignas(64) float y_max[8];
-            ts_f32 y_max_whole[1] = {{0}};
-            y_max_whole[0] = ts_set_f32((-__builtin_inff()));
-            for (int64_t y_max_j = 0; y_max_j < n; ++y_max_j) {
-                y_max_whole[0] = ts_max_f32(y_max_whole[0],
-                    ts_load_strided_f32(&x[x_s0 * (y_i0 * 8) + x_s1 * y_max_j], x_s0));
+        if (y_i0 < m / 8) {
+            {
+                _Alignas(64) float y_max[8];
+                ts_f32 y_max_whole[1] = {{0}};
+                y_max_whole[0] = ts_set_f32((-__builtin_inff()));
+                for (int64_t y_max_j = 0; y_max_j < n; ++y_max_j) {
+                    y_max_whole[0] = ts_max_f32(y_max_whole[0],
+                        ts_load_strided_f32(&x[x_s0 * (y_i0 * 8) + x_s1 * y_max_j], x_s0));
+                }
+                ts_store_f32(&y_max[0], y_max_whole[0]);
+                ts_store_f32(&y[y_i0 * 8], ts_load_f32(&y_max[0]));
             }
-            ts_store_f32(&y_max[0], y_max_whole[0]);
-            ts_store_f32(&y[y_i0 * 8], ts_load_f32(&y_max[0]));
+        }
+        if (m / 8 <= y_i0) {
+            {
+                _Alignas(64) float y_max[8];
+                ts_f32 y_max_whole[1] = {{0}};
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        y_max_whole[0] = ts_set_f32((-__builtin_inff()));
+                    }
+                }
+                for (int64_t y_max_j = 0; y_max_j < n; ++y_max_j) {
+                    {
+                        const int64_t active = m - (y_i0 * 8);
+                        if (active > 0) {
+                            y_max_whole[0] = ts_max_f32(y_max_whole[0],
+                                ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 8) + x_s1 * y_max_j],
+                                x_s0, active));
+                        }
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&y_max[0], y_max_whole[0], active);
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&y[y_i0 * 8], ts_load_first_f32(&y_max[0], active),
+                            active);
+                    }
+                }
+            }
         }
     }
     return TS_OK;
@@ -45,46 +84,12 @@ static int ts_max_float32_v3_0(const ts_call *call)
     const int64_t x_s1 = call->strides[1];
     float *const restrict y = call->data[1];
     {
-        const struct ts_max_float32_v3_0_y_i0 env = {n, x, x_s0, x_s1, y};
+        const struct ts_max_float32_v3_0_y_i0 env = {m, n, x, x_s0, x_s1, y};
         const int64_t grain = 1 + 40000 / ts_max_i64_s(1, n * 4 + 7);
         const int status =
-            ts_parallel(ts_max_float32_v3_0_y_i0, &env, 0, m / 8, grain, call->threads);
+            ts_parallel(ts_max_float32_v3_0_y_i0, &env, 0, (m + 7) / 8, grain, call->threads);
         if (status != TS_OK) {
             return status;
-        }
-    }
-    for (int64_t y_i0 = m / 8, y_i0_end = (m + 7) / 8; y_i0 < y_i0_end; ++y_i0) {
-        {
-            _Alignas(64) float y_max[8];
-            ts_f32 y_max_whole[1] = {{0}};
-            {
-                const int64_t active = m - (y_i0 * 8);
-                if (active > 0) {
-                    y_max_whole[0] = ts_set_f32((-__builtin_inff()));
-                }
-            }
-            for (int64_t y_max_j = 0; y_max_j < n; ++y_max_j) {
-                {
-                    const int64_t active = m - (y_i0 * 8);
-                    if (active > 0) {
-                        y_max_whole[0] = ts_max_f32(y_max_whole[0],
-                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 8) + x_s1 * y_max_j], x_s0,
-                            active));
-                    }
-                }
-            }
-            {
-                const int64_t active = m - (y_i0 * 8);
-                if (active > 0) {
-                    ts_store_first_f32(&y_max[0], y_max_whole[0], active);
-                }
-            }
-            {
-                const int64_t active = m - (y_i0 * 8);
-                if (active > 0) {
-                    ts_store_first_f32(&y[y_i0 * 8], ts_load_first_f32(&y_max[0], active), active);
-                }
-            }
         }
     }
     return TS_OK;
@@ -98,6 +103,7 @@ static bool ts_max_float32_v3_0_when(const ts_call *call)
 }
 
 struct ts_max_float32_v3_1_y_i0 {
+    int64_t m;
     int64_t n;
     const float *x;
     int64_t x_s0;
@@ -107,103 +113,304 @@ struct ts_max_float32_v3_1_y_i0 {
 TS_MANY_ROWS static int ts_max_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
 {
     const struct ts_max_float32_v3_1_y_i0 *const self = env;
+    const int64_t m = self->m;
     const int64_t n = self->n;
     const float *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
     float *const restrict y = self->y;
     for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
-        {
-            _Alignas(64) float y_max[8];
-            ts_f32 y_max_rows[8] = {{0}};
-            ts_f32 y_max_whole[1] = {{0}};
-            y_max_rows[0] = ts_set_f32((-__builtin_inff()));
-            y_max_rows[1] = ts_set_f32((-__builtin_inff()));
-            y_max_rows[2] = ts_set_f32((-__builtin_inff()));
-            y_max_rows[3] = ts_set_f32((-__builtin_inff()));
-            for (int64_t y_max_j0 = 0, y_max_j0_end = n / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
-                y_max_rows[0] = ts_max_f32(y_max_rows[0],
-                    ts_load_f32(&x[x_s0 * (y_i0 * 8) + y_max_j0 * 8]));
-                y_max_rows[1] = ts_max_f32(y_max_rows[1],
-                    ts_load_f32(&x[x_s0 * (y_i0 * 8 + 1) + y_max_j0 * 8]));
-                y_max_rows[2] = ts_max_f32(y_max_rows[2],
-                    ts_load_f32(&x[x_s0 * (y_i0 * 8 + 2) + y_max_j0 * 8]));
-                y_max_rows[3] = ts_max_f32(y_max_rows[3],
-                    ts_load_f32(&x[x_s0 * (y_i0 * 8 + 3) + y_max_j0 * 8]));
+        if (y_i0 < m / 8) {
+            {
+                _Alignas(64) float y_max[8];
+                ts_f32 y_max_rows[8] = {{0}};
+                ts_f32 y_max_whole[1] = {{0}};
+                y_max_rows[0] = ts_set_f32((-__builtin_inff()));
+                y_max_rows[1] = ts_set_f32((-__builtin_inff()));
+                y_max_rows[2] = ts_set_f32((-__builtin_inff()));
+                y_max_rows[3] = ts_set_f32((-__builtin_inff()));
+                for (int64_t y_max_j0 = 0,
+                    y_max_j0_end = n / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
+                    y_max_rows[0] = ts_max_f32(y_max_rows[0],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8) + y_max_j0 * 8]));
+                    y_max_rows[1] = ts_max_f32(y_max_rows[1],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 1) + y_max_j0 * 8]));
+                    y_max_rows[2] = ts_max_f32(y_max_rows[2],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 2) + y_max_j0 * 8]));
+                    y_max_rows[3] = ts_max_f32(y_max_rows[3],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 3) + y_max_j0 * 8]));
+                }
+                for (int64_t y_max_j0 = n / 8,
+                    y_max_j0_end = (n + 7) / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
+                    {
+                        const int64_t active = n - (y_max_j0 * 8);
+                        if (active > 0) {
+                            y_max_rows[0] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(y_max_rows[0],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8) + y_max_j0 * 8], active)),
+                                y_max_rows[0]);
+                            y_max_rows[1] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(y_max_rows[1],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 1) + y_max_j0 * 8],
+                                active)), y_max_rows[1]);
+                            y_max_rows[2] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(y_max_rows[2],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 2) + y_max_j0 * 8],
+                                active)), y_max_rows[2]);
+                            y_max_rows[3] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(y_max_rows[3],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 3) + y_max_j0 * 8],
+                                active)), y_max_rows[3]);
+                        }
+                    }
+                }
+                y_max_rows[4] = ts_set_f32((-__builtin_inff()));
+                y_max_rows[5] = ts_set_f32((-__builtin_inff()));
+                y_max_rows[6] = ts_set_f32((-__builtin_inff()));
+                y_max_rows[7] = ts_set_f32((-__builtin_inff()));
+                for (int64_t y_max_j0 = 0,
+                    y_max_j0_end = n / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
+                    y_max_rows[4] = ts_max_f32(y_max_rows[4],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 4) + y_max_j0 * 8]));
+                    y_max_rows[5] = ts_max_f32(y_max_rows[5],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 5) + y_max_j0 * 8]));
+                    y_max_rows[6] = ts_max_f32(y_max_rows[6],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 6) + y_max_j0 * 8]));
+                    y_max_rows[7] = ts_max_f32(y_max_rows[7],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 7) + y_max_j0 * 8]));
+                }
+                for (int64_t y_max_j0 = n / 8,
+                    y_max_j0_end = (n + 7) / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
+                    {
+                        const int64_t active = n - (y_max_j0 * 8);
+                        if (active > 0) {
+                            y_max_rows[4] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(y_max_rows[4],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 4) + y_max_j0 * 8],
+                                active)), y_max_rows[4]);
+                            y_max_rows[5] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(y_max_rows[5],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 5) + y_max_j0 * 8],
+                                active)), y_max_rows[5]);
+                            y_max_rows[6] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(y_max_rows[6],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 6) + y_max_j0 * 8],
+                                active)), y_max_rows[6]);
+                            y_max_rows[7] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(y_max_rows[7],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 7) + y_max_j0 * 8],
+                                active)), y_max_rows[7]);
+                        }
+                    }
+                }
+                y_max_whole[0] = ts_set_f32((-__builtin_inff()));
+                ts_transpose_f32(y_max_rows);
+                y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[0]);
+                y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[1]);
+                y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[2]);
+                y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[3]);
+                y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[4]);
+                y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[5]);
+                y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[6]);
+                y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[7]);
+                ts_store_f32(&y_max[0], y_max_whole[0]);
+                ts_store_f32(&y[y_i0 * 8], ts_load_f32(&y_max[0]));
             }
-            for (int64_t y_max_j0 = n / 8,
-                y_max_j0_end = (n + 7) / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
+        }
+        if (m / 8 <= y_i0) {
+            {
+                _Alignas(64) float y_max[8];
+                ts_f32 y_max_rows[8] = {{0}};
+                ts_f32 y_max_whole[1] = {{0}};
+                if (y_i0 * 8 < m) {
+                    y_max_rows[0] = ts_set_f32((-__builtin_inff()));
+                }
+                if (y_i0 * 8 + 1 < m) {
+                    y_max_rows[1] = ts_set_f32((-__builtin_inff()));
+                }
+                if (y_i0 * 8 + 2 < m) {
+                    y_max_rows[2] = ts_set_f32((-__builtin_inff()));
+                }
+                if (y_i0 * 8 + 3 < m) {
+                    y_max_rows[3] = ts_set_f32((-__builtin_inff()));
+                }
+                for (int64_t y_max_j0 = 0,
+                    y_max_j0_end = n / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
+                    if (y_i0 * 8 < m) {
+                        y_max_rows[0] = ts_max_f32(y_max_rows[0],
+                            ts_load_f32(&x[x_s0 * (y_i0 * 8) + y_max_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 1 < m) {
+                        y_max_rows[1] = ts_max_f32(y_max_rows[1],
+                            ts_load_f32(&x[x_s0 * (y_i0 * 8 + 1) + y_max_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 2 < m) {
+                        y_max_rows[2] = ts_max_f32(y_max_rows[2],
+                            ts_load_f32(&x[x_s0 * (y_i0 * 8 + 2) + y_max_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 3 < m) {
+                        y_max_rows[3] = ts_max_f32(y_max_rows[3],
+                            ts_load_f32(&x[x_s0 * (y_i0 * 8 + 3) + y_max_j0 * 8]));
+                    }
+                }
+                for (int64_t y_max_j0 = n / 8,
+                    y_max_j0_end = (n + 7) / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
+                    if (y_i0 * 8 < m) {
+                        {
+                            const int64_t active = n - (y_max_j0 * 8);
+                            if (active > 0) {
+                                y_max_rows[0] = ts_select_f32(ts_first_m32(active),
+                                    ts_max_f32(y_max_rows[0],
+                                    ts_load_first_f32(&x[x_s0 * (y_i0 * 8) + y_max_j0 * 8],
+                                    active)), y_max_rows[0]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 1 < m) {
+                        {
+                            const int64_t active = n - (y_max_j0 * 8);
+                            if (active > 0) {
+                                y_max_rows[1] = ts_select_f32(ts_first_m32(active),
+                                    ts_max_f32(y_max_rows[1],
+                                    ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 1) + y_max_j0 * 8],
+                                    active)), y_max_rows[1]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 2 < m) {
+                        {
+                            const int64_t active = n - (y_max_j0 * 8);
+                            if (active > 0) {
+                                y_max_rows[2] = ts_select_f32(ts_first_m32(active),
+                                    ts_max_f32(y_max_rows[2],
+                                    ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 2) + y_max_j0 * 8],
+                                    active)), y_max_rows[2]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 3 < m) {
+                        {
+                            const int64_t active = n - (y_max_j0 * 8);
+                            if (active > 0) {
+                                y_max_rows[3] = ts_select_f32(ts_first_m32(active),
+                                    ts_max_f32(y_max_rows[3],
+                                    ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 3) + y_max_j0 * 8],
+                                    active)), y_max_rows[3]);
+                            }
+                        }
+                    }
+                }
+                if (y_i0 * 8 + 4 < m) {
+                    y_max_rows[4] = ts_set_f32((-__builtin_inff()));
+                }
+                if (y_i0 * 8 + 5 < m) {
+                    y_max_rows[5] = ts_set_f32((-__builtin_inff()));
+                }
+                if (y_i0 * 8 + 6 < m) {
+                    y_max_rows[6] = ts_set_f32((-__builtin_inff()));
+                }
+                if (y_i0 * 8 + 7 < m) {
+                    y_max_rows[7] = ts_set_f32((-__builtin_inff()));
+                }
+                for (int64_t y_max_j0 = 0,
+                    y_max_j0_end = n / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
+                    if (y_i0 * 8 + 4 < m) {
+                        y_max_rows[4] = ts_max_f32(y_max_rows[4],
+                            ts_load_f32(&x[x_s0 * (y_i0 * 8 + 4) + y_max_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 5 < m) {
+                        y_max_rows[5] = ts_max_f32(y_max_rows[5],
+                            ts_load_f32(&x[x_s0 * (y_i0 * 8 + 5) + y_max_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 6 < m) {
+                        y_max_rows[6] = ts_max_f32(y_max_rows[6],
+                            ts_load_f32(&x[x_s0 * (y_i0 * 8 + 6) + y_max_j0 * 8]));
+                    }
+                    if (y_i0 * 8 + 7 < m) {
+                        y_max_rows[7] = ts_max_f32(y_max_rows[7],
+                            ts_load_f32(&x[x_s0 * (y_i0 * 8 + 7) + y_max_j0 * 8]));
+                    }
+                }
+                for (int64_t y_max_j0 = n / 8,
+                    y_max_j0_end = (n + 7) / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
+                    if (y_i0 * 8 + 4 < m) {
+                        {
+                            const int64_t active = n - (y_max_j0 * 8);
+                            if (active > 0) {
+                                y_max_rows[4] = ts_select_f32(ts_first_m32(active),
+                                    ts_max_f32(y_max_rows[4],
+                                    ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 4) + y_max_j0 * 8],
+                                    active)), y_max_rows[4]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 5 < m) {
+                        {
+                            const int64_t active = n - (y_max_j0 * 8);
+                            if (active > 0) {
+                                y_max_rows[5] = ts_select_f32(ts_first_m32(active),
+                                    ts_max_f32(y_max_rows[5],
+                                    ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 5) + y_max_j0 * 8],
+                                    active)), y_max_rows[5]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 6 < m) {
+                        {
+                            const int64_t active = n - (y_max_j0 * 8);
+                            if (active > 0) {
+                                y_max_rows[6] = ts_select_f32(ts_first_m32(active),
+                                    ts_max_f32(y_max_rows[6],
+                                    ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 6) + y_max_j0 * 8],
+                                    active)), y_max_rows[6]);
+                            }
+                        }
+                    }
+                    if (y_i0 * 8 + 7 < m) {
+                        {
+                            const int64_t active = n - (y_max_j0 * 8);
+                            if (active > 0) {
+                                y_max_rows[7] = ts_select_f32(ts_first_m32(active),
+                                    ts_max_f32(y_max_rows[7],
+                                    ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 7) + y_max_j0 * 8],
+                                    active)), y_max_rows[7]);
+                            }
+                        }
+                    }
+                }
                 {
-                    const int64_t active = n - (y_max_j0 * 8);
+                    const int64_t active = m - (y_i0 * 8);
                     if (active > 0) {
-                        y_max_rows[0] = ts_select_f32(ts_first_m32(active),
-                            ts_max_f32(y_max_rows[0],
-                            ts_load_first_f32(&x[x_s0 * (y_i0 * 8) + y_max_j0 * 8], active)),
-                            y_max_rows[0]);
-                        y_max_rows[1] = ts_select_f32(ts_first_m32(active),
-                            ts_max_f32(y_max_rows[1],
-                            ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 1) + y_max_j0 * 8], active)),
-                            y_max_rows[1]);
-                        y_max_rows[2] = ts_select_f32(ts_first_m32(active),
-                            ts_max_f32(y_max_rows[2],
-                            ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 2) + y_max_j0 * 8], active)),
-                            y_max_rows[2]);
-                        y_max_rows[3] = ts_select_f32(ts_first_m32(active),
-                            ts_max_f32(y_max_rows[3],
-                            ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 3) + y_max_j0 * 8], active)),
-                            y_max_rows[3]);
+                        y_max_whole[0] = ts_set_f32((-__builtin_inff()));
+                    }
+                }
+                ts_transpose_f32(y_max_rows);
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[0]);
+                        y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[1]);
+                        y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[2]);
+                        y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[3]);
+                        y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[4]);
+                        y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[5]);
+                        y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[6]);
+                        y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[7]);
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&y_max[0], y_max_whole[0], active);
+                    }
+                }
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&y[y_i0 * 8], ts_load_first_f32(&y_max[0], active),
+                            active);
                     }
                 }
             }
-            y_max_rows[4] = ts_set_f32((-__builtin_inff()));
-            y_max_rows[5] = ts_set_f32((-__builtin_inff()));
-            y_max_rows[6] = ts_set_f32((-__builtin_inff()));
-            y_max_rows[7] = ts_set_f32((-__builtin_inff()));
-            for (int64_t y_max_j0 = 0, y_max_j0_end = n / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
-                y_max_rows[4] = ts_max_f32(y_max_rows[4],
-                    ts_load_f32(&x[x_s0 * (y_i0 * 8 + 4) + y_max_j0 * 8]));
-                y_max_rows[5] = ts_max_f32(y_max_rows[5],
-                    ts_load_f32(&x[x_s0 * (y_i0 * 8 + 5) + y_max_j0 * 8]));
-                y_max_rows[6] = ts_max_f32(y_max_rows[6],
-                    ts_load_f32(&x[x_s0 * (y_i0 * 8 + 6) + y_max_j0 * 8]));
-                y_max_rows[7] = ts_max_f32(y_max_rows[7],
-                    ts_load_f32(&x[x_s0 * (y_i0 * 8 + 7) + y_max_j0 * 8]));
-            }
-            for (int64_t y_max_j0 = n / 8,
-                y_max_j0_end = (n + 7) / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
-                {
-                    const int64_t active = n - (y_max_j0 * 8);
-                    if (active > 0) {
-                        y_max_rows[4] = ts_select_f32(ts_first_m32(active),
-                            ts_max_f32(y_max_rows[4],
-                            ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 4) + y_max_j0 * 8], active)),
-                            y_max_rows[4]);
-                        y_max_rows[5] = ts_select_f32(ts_first_m32(active),
-                            ts_max_f32(y_max_rows[5],
-                            ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 5) + y_max_j0 * 8], active)),
-                            y_max_rows[5]);
-                        y_max_rows[6] = ts_select_f32(ts_first_m32(active),
-                            ts_max_f32(y_max_rows[6],
-                            ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 6) + y_max_j0 * 8], active)),
-                            y_max_rows[6]);
-                        y_max_rows[7] = ts_select_f32(ts_first_m32(active),
-                            ts_max_f32(y_max_rows[7],
-                            ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 7) + y_max_j0 * 8], active)),
-                            y_max_rows[7]);
-                    }
-                }
-            }
-            y_max_whole[0] = ts_set_f32((-__builtin_inff()));
-            ts_transpose_f32(y_max_rows);
-            y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[0]);
-            y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[1]);
-            y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[2]);
-            y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[3]);
-            y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[4]);
-            y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[5]);
-            y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[6]);
-            y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[7]);
-            ts_store_f32(&y_max[0], y_max_whole[0]);
-            ts_store_f32(&y[y_i0 * 8], ts_load_f32(&y_max[0]));
         }
     }
     return TS_OK;
@@ -217,205 +424,12 @@ static int ts_max_float32_v3_1(const ts_call *call)
     const int64_t x_s0 = call->strides[0];
     float *const restrict y = call->data[1];
     {
-        const struct ts_max_float32_v3_1_y_i0 env = {n, x, x_s0, y};
+        const struct ts_max_float32_v3_1_y_i0 env = {m, n, x, x_s0, y};
         const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 7) / 8) * 47 + 31);
         const int status =
-            ts_parallel(ts_max_float32_v3_1_y_i0, &env, 0, m / 8, grain, call->threads);
+            ts_parallel(ts_max_float32_v3_1_y_i0, &env, 0, (m + 7) / 8, grain, call->threads);
         if (status != TS_OK) {
             return status;
-        }
-    }
-    for (int64_t y_i0 = m / 8, y_i0_end = (m + 7) / 8; y_i0 < y_i0_end; ++y_i0) {
-        {
-            _Alignas(64) float y_max[8];
-            ts_f32 y_max_rows[8] = {{0}};
-            ts_f32 y_max_whole[1] = {{0}};
-            if (y_i0 * 8 < m) {
-                y_max_rows[0] = ts_set_f32((-__builtin_inff()));
-            }
-            if (y_i0 * 8 + 1 < m) {
-                y_max_rows[1] = ts_set_f32((-__builtin_inff()));
-            }
-            if (y_i0 * 8 + 2 < m) {
-                y_max_rows[2] = ts_set_f32((-__builtin_inff()));
-            }
-            if (y_i0 * 8 + 3 < m) {
-                y_max_rows[3] = ts_set_f32((-__builtin_inff()));
-            }
-            for (int64_t y_max_j0 = 0, y_max_j0_end = n / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
-                if (y_i0 * 8 < m) {
-                    y_max_rows[0] = ts_max_f32(y_max_rows[0],
-                        ts_load_f32(&x[x_s0 * (y_i0 * 8) + y_max_j0 * 8]));
-                }
-                if (y_i0 * 8 + 1 < m) {
-                    y_max_rows[1] = ts_max_f32(y_max_rows[1],
-                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 1) + y_max_j0 * 8]));
-                }
-                if (y_i0 * 8 + 2 < m) {
-                    y_max_rows[2] = ts_max_f32(y_max_rows[2],
-                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 2) + y_max_j0 * 8]));
-                }
-                if (y_i0 * 8 + 3 < m) {
-                    y_max_rows[3] = ts_max_f32(y_max_rows[3],
-                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 3) + y_max_j0 * 8]));
-                }
-            }
-            for (int64_t y_max_j0 = n / 8,
-                y_max_j0_end = (n + 7) / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
-                if (y_i0 * 8 < m) {
-                    {
-                        const int64_t active = n - (y_max_j0 * 8);
-                        if (active > 0) {
-                            y_max_rows[0] = ts_select_f32(ts_first_m32(active),
-                                ts_max_f32(y_max_rows[0],
-                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8) + y_max_j0 * 8], active)),
-                                y_max_rows[0]);
-                        }
-                    }
-                }
-                if (y_i0 * 8 + 1 < m) {
-                    {
-                        const int64_t active = n - (y_max_j0 * 8);
-                        if (active > 0) {
-                            y_max_rows[1] = ts_select_f32(ts_first_m32(active),
-                                ts_max_f32(y_max_rows[1],
-                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 1) + y_max_j0 * 8],
-                                active)), y_max_rows[1]);
-                        }
-                    }
-                }
-                if (y_i0 * 8 + 2 < m) {
-                    {
-                        const int64_t active = n - (y_max_j0 * 8);
-                        if (active > 0) {
-                            y_max_rows[2] = ts_select_f32(ts_first_m32(active),
-                                ts_max_f32(y_max_rows[2],
-                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 2) + y_max_j0 * 8],
-                                active)), y_max_rows[2]);
-                        }
-                    }
-                }
-                if (y_i0 * 8 + 3 < m) {
-                    {
-                        const int64_t active = n - (y_max_j0 * 8);
-                        if (active > 0) {
-                            y_max_rows[3] = ts_select_f32(ts_first_m32(active),
-                                ts_max_f32(y_max_rows[3],
-                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 3) + y_max_j0 * 8],
-                                active)), y_max_rows[3]);
-                        }
-                    }
-                }
-            }
-            if (y_i0 * 8 + 4 < m) {
-                y_max_rows[4] = ts_set_f32((-__builtin_inff()));
-            }
-            if (y_i0 * 8 + 5 < m) {
-                y_max_rows[5] = ts_set_f32((-__builtin_inff()));
-            }
-            if (y_i0 * 8 + 6 < m) {
-                y_max_rows[6] = ts_set_f32((-__builtin_inff()));
-            }
-            if (y_i0 * 8 + 7 < m) {
-                y_max_rows[7] = ts_set_f32((-__builtin_inff()));
-            }
-            for (int64_t y_max_j0 = 0, y_max_j0_end = n / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
-                if (y_i0 * 8 + 4 < m) {
-                    y_max_rows[4] = ts_max_f32(y_max_rows[4],
-                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 4) + y_max_j0 * 8]));
-                }
-                if (y_i0 * 8 + 5 < m) {
-                    y_max_rows[5] = ts_max_f32(y_max_rows[5],
-                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 5) + y_max_j0 * 8]));
-                }
-                if (y_i0 * 8 + 6 < m) {
-                    y_max_rows[6] = ts_max_f32(y_max_rows[6],
-                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 6) + y_max_j0 * 8]));
-                }
-                if (y_i0 * 8 + 7 < m) {
-                    y_max_rows[7] = ts_max_f32(y_max_rows[7],
-                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 7) + y_max_j0 * 8]));
-                }
-            }
-            for (int64_t y_max_j0 = n / 8,
-                y_max_j0_end = (n + 7) / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
-                if (y_i0 * 8 + 4 < m) {
-                    {
-                        const int64_t active = n - (y_max_j0 * 8);
-                        if (active > 0) {
-                            y_max_rows[4] = ts_select_f32(ts_first_m32(active),
-                                ts_max_f32(y_max_rows[4],
-                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 4) + y_max_j0 * 8],
-                                active)), y_max_rows[4]);
-                        }
-                    }
-                }
-                if (y_i0 * 8 + 5 < m) {
-                    {
-                        const int64_t active = n - (y_max_j0 * 8);
-                        if (active > 0) {
-                            y_max_rows[5] = ts_select_f32(ts_first_m32(active),
-                                ts_max_f32(y_max_rows[5],
-                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 5) + y_max_j0 * 8],
-                                active)), y_max_rows[5]);
-                        }
-                    }
-                }
-                if (y_i0 * 8 + 6 < m) {
-                    {
-                        const int64_t active = n - (y_max_j0 * 8);
-                        if (active > 0) {
-                            y_max_rows[6] = ts_select_f32(ts_first_m32(active),
-                                ts_max_f32(y_max_rows[6],
-                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 6) + y_max_j0 * 8],
-                                active)), y_max_rows[6]);
-                        }
-                    }
-                }
-                if (y_i0 * 8 + 7 < m) {
-                    {
-                        const int64_t active = n - (y_max_j0 * 8);
-                        if (active > 0) {
-                            y_max_rows[7] = ts_select_f32(ts_first_m32(active),
-                                ts_max_f32(y_max_rows[7],
-                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 7) + y_max_j0 * 8],
-                                active)), y_max_rows[7]);
-                        }
-                    }
-                }
-            }
-            {
-                const int64_t active = m - (y_i0 * 8);
-                if (active > 0) {
-                    y_max_whole[0] = ts_set_f32((-__builtin_inff()));
-                }
-            }
-            ts_transpose_f32(y_max_rows);
-            {
-                const int64_t active = m - (y_i0 * 8);
-                if (active > 0) {
-                    y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[0]);
-                    y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[1]);
-                    y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[2]);
-                    y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[3]);
-                    y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[4]);
-                    y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[5]);
-                    y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[6]);
-                    y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[7]);
-                }
-            }
-            {
-                const int64_t active = m - (y_i0 * 8);
-                if (active > 0) {
-                    ts_store_first_f32(&y_max[0], y_max_whole[0], active);
-                }
-            }
-            {
-                const int64_t active = m - (y_i0 * 8);
-                if (active > 0) {
-                    ts_store_first_f32(&y[y_i0 * 8], ts_load_first_f32(&y_max[0], active), active);
-                }
-            }
         }
     }
     return TS_OK;

@@ -39,10 +39,11 @@ static int ts_argmax_float32_v3_0_y_i(const void *env, int64_t lower, int64_t up
                     const ts_f32 best0 = v_rf[0];
                     const ts_i64 best_at0 = y_rf[0];
                     const ts_i64 best_at1 = y_rf[1];
-                    const ts_m32 wins0 =
-                        ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                        ts_eq_f32(best0, best0)),
-                        ts_narrow_m32_m64(ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)),
+                    ts_m32 wins0 = ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
+                        ts_eq_f32(best0, best0));
+                    if (ts_any_m32(ts_eq_f32(best0, ts_set_f32((-__builtin_inff()))))) wins0 =
+                        ts_mor_m32(wins0, ts_narrow_m32_m64(ts_eq_i64(best_at0,
+                        ts_set_i64((int64_t)INT64_MAX)),
                         ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
                     v_rf[0] = ts_select_f32(wins0, value0, best0);
                     y_rf[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
@@ -62,9 +63,10 @@ static int ts_argmax_float32_v3_0_y_i(const void *env, int64_t lower, int64_t up
                             const ts_f32 best0 = v_rf[0];
                             const ts_i64 best_at0 = y_rf[0];
                             const ts_i64 best_at1 = y_rf[1];
-                            const ts_m32 wins0 =
-                                ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                                ts_eq_f32(best0, best0)),
+                            ts_m32 wins0 = ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
+                                ts_eq_f32(best0, best0));
+                            if (ts_any_m32(ts_eq_f32(best0,
+                                ts_set_f32((-__builtin_inff()))))) wins0 = ts_mor_m32(wins0,
                                 ts_narrow_m32_m64(ts_eq_i64(best_at0,
                                 ts_set_i64((int64_t)INT64_MAX)),
                                 ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
@@ -168,10 +170,11 @@ static int ts_argmax_float32_v3_plain_y_i(const void *env, int64_t lower, int64_
                     const ts_f32 best0 = v_rf[0];
                     const ts_i64 best_at0 = y_rf[0];
                     const ts_i64 best_at1 = y_rf[1];
-                    const ts_m32 wins0 =
-                        ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                        ts_eq_f32(best0, best0)),
-                        ts_narrow_m32_m64(ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)),
+                    ts_m32 wins0 = ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
+                        ts_eq_f32(best0, best0));
+                    if (ts_any_m32(ts_eq_f32(best0, ts_set_f32((-__builtin_inff()))))) wins0 =
+                        ts_mor_m32(wins0, ts_narrow_m32_m64(ts_eq_i64(best_at0,
+                        ts_set_i64((int64_t)INT64_MAX)),
                         ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
                     v_rf[0] = ts_select_f32(wins0, value0, best0);
                     y_rf[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
@@ -191,9 +194,10 @@ static int ts_argmax_float32_v3_plain_y_i(const void *env, int64_t lower, int64_
                             const ts_f32 best0 = v_rf[0];
                             const ts_i64 best_at0 = y_rf[0];
                             const ts_i64 best_at1 = y_rf[1];
-                            const ts_m32 wins0 =
-                                ts_mor_m32(ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                                ts_eq_f32(best0, best0)),
+                            ts_m32 wins0 = ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
+                                ts_eq_f32(best0, best0));
+                            if (ts_any_m32(ts_eq_f32(best0,
+                                ts_set_f32((-__builtin_inff()))))) wins0 = ts_mor_m32(wins0,
                                 ts_narrow_m32_m64(ts_eq_i64(best_at0,
                                 ts_set_i64((int64_t)INT64_MAX)),
                                 ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
