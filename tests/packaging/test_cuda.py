@@ -261,6 +261,7 @@ def test_a_build_that_wants_machine_code_and_has_no_compiler(
 RECIPE = (project.TEMPLATES / "cuda" / "recipe.yaml").read_text("utf-8")
 
 
+@pytest.mark.thorough
 def test_a_recipe_for_cuda_adds_files_and_changes_none(source: Path, tmp_path: Path) -> None:
     spec = source / "kernels_spec" / "normalize.yaml"
     plain = tmp_path / "normalize.yaml"

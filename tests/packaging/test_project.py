@@ -126,6 +126,7 @@ os.waitpid(child, 0)
 """
 
 
+@pytest.mark.thorough
 def test_rebuilds_do_what_is_needed(tmp_path: Path, author: Author) -> None:
     source, folder = tmp_path / "source", tmp_path / "build"
     project.create("my-kernels", source, TARGETS)

@@ -67,6 +67,7 @@ def test_they_choose_anew_where_that_does_not_serve() -> None:
     assert "$square" not in on_v2.text
 
 
+@pytest.mark.thorough
 def test_there_are_no_variants_for_no_sizes() -> None:
     recipe = ruled(SQUARE, V3).text
     assert "- when: m >= 65536 and m >= 192\n" in recipe
