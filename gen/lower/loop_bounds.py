@@ -97,9 +97,12 @@ def _loop(loop: ir.Loop, facts: Facts, in_edge: bool) -> ir.Stmt:
 
 
 def _worth_a_thread(loop: ir.Loop) -> bool:
-    """Whether an iteration of a parallel loop may be long, as one of a few vectors is not."""
-    inside = loops(loop.body)
-    return loop.kind is ir.LoopKind.PARALLEL and any(n.kind not in _WHOLE for n in inside)
+    """Whether an iteration of a parallel loop may be long, as one of some rows is not: that has one
+    loop inside, and a workspace that all iterations share, if no If is around it.
+    """
+    inside = [n for n in loops(loop.body) if n.kind not in _WHOLE]
+    deep = any(n.kind not in _WHOLE for outer in inside for n in loops(outer.body))
+    return loop.kind is ir.LoopKind.PARALLEL and deep
 
 
 def _together(loop: ir.Loop, parts: Sequence[ir.Loop]) -> ir.Loop:
