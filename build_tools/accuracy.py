@@ -1,7 +1,8 @@
-"""Measures the functions of ts_math.h and ts_math_more.h: `python -m build_tools.accuracy`.
+"""Measures the functions of ts_math.h and ts_math_more.h: `python -m build_tools.accuracy NAME...`.
 
-Input: the headers, a C compiler, and this machine's instruction set. Output: docs/accuracy.md, the
-largest error of each function, type and ISA level. `--full` goes over every float32.
+Input: the headers, a C compiler, and this machine's instruction set. Output: the lines of these
+functions, or all, in docs/accuracy.md: the largest error for each type and ISA level. `--every N`
+goes over one float32 in N: with 1, a function takes some minutes.
 """
 
 import argparse
@@ -22,16 +23,16 @@ SAMPLE_STEP = 509  # prime, so that samples meet every pattern of low bits
 
 PREFACE = """# Accuracy of the inlined functions
 
-Written by `python -m build_tools.accuracy{option}` from `ts_math.h` and `ts_math_more.h` in
+Written by `python -m build_tools.accuracy` from `ts_math.h` and `ts_math_more.h` in
 `gen/targets/cpu/runtime/`.
 The largest error in units in the last place of the exact result, and the argument where it is; at
-most 0.5 means correctly rounded. float32 over {count} of its values against the C library in double
-precision; float64 over 2,097,152 values from 2^-55 to 2^11 in size, or to infinity where
-build_tools/accuracy_functions.h says so, against the C library in long double precision; pow with
-an exponent for each that makes the result anything from 0 to infinity, hypot and atan2 with a
-second argument up to 2^20 times larger or smaller; erfinv against Newton's steps. Vector and scalar
-forms gave the same bits on every 16th batch of these values. What is not in the table is exact:
-round, trunc, sign, copysign, fmod, floor and ceil.
+most 0.5 means correctly rounded. float32 over as many of its 2^32 values as the line says, against
+the C library in double precision. float64 over 2,097,152 values from 2^-55 to 2^11 in size, or to
+infinity where build_tools/accuracy_functions.h says so, against the C library in long double
+precision. pow has an exponent for each that makes the result anything from 0 to infinity; hypot and
+atan2 have a second argument of either sign, up to 2^20 times larger or smaller. erfinv is against
+Newton's steps. Vector and scalar forms gave the same bits on every 16th batch of these values. What
+is not in the table is exact: round, trunc, sign, copysign, fmod, floor and ceil.
 
 """
 
@@ -90,38 +91,45 @@ def measure(program: Path, step: int, names: tuple[str, ...] = ()) -> list[Measu
     ]
 
 
-def table(measurements: list[Measurement], levels: tuple[str, ...]) -> str:
-    """A Markdown table with a line a function and type, a column a level."""
-    rows = ["| function | type | " + " | ".join(levels) + " |", "|---" * (2 + len(levels)) + "|"]
+def rows(measurements: list[Measurement], every: int) -> dict[str, str]:
+    """Lines of a Markdown table, by the function and type that start them."""
+    found = {}
     for dtype, name in (("f32", "float32"), ("f64", "float64")):
+        of = "2,097,152" if dtype == "f64" else "all" if every == 1 else f"one in {every}"
         for function in dict.fromkeys(m.function for m in measurements):
             cells = [
                 f"{m.ulp:.2f}" + (f" at {m.at:.6g}" if m.ulp > 0.5 else "")
-                for level in levels
                 for m in measurements
-                if (m.level, m.dtype, m.function) == (level, dtype, function)
+                if (m.dtype, m.function) == (dtype, function)
             ]
-            rows.append(f"| {function} | {name} | " + " | ".join(cells) + " |")
-    return "\n".join(rows) + "\n"
+            start = f"| {function} | {name} |"
+            found[start] = " | ".join([f"{start} {of}", *cells]) + " |"
+    return found
+
+
+def table(page: str, measured: dict[str, str], levels: tuple[str, ...]) -> str:
+    """A Markdown table of what is measured, and of the lines of `page` that are not."""
+    known = [line for line in page.splitlines() if line.startswith("| ")][1:]
+    kept = {" | ".join(line.split(" | ")[:2]) + " |": line for line in known}
+    head = ["| function | type | values tried | " + " | ".join(levels) + " |"]
+    return "\n".join([*head, "|---" * (3 + len(levels)) + "|", *(kept | measured).values()]) + "\n"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--full", action="store_true", help="every float32, some minutes")
+    parser.add_argument("functions", nargs="*", metavar="NAME", help="of the table; default: all")
+    parser.add_argument("--every", type=int, default=SAMPLE_STEP, metavar="N")
     parser.add_argument("--compiler", default=os.environ.get("CC", "gcc"))
     args = parser.parse_args()
     levels = machine_levels()
     with tempfile.TemporaryDirectory() as folder:
         program = build(Path(folder), levels, args.compiler)
-        measurements = measure(program, 1 if args.full else SAMPLE_STEP)
+        measurements = measure(program, args.every, tuple(args.functions))
     if any(m.differing for m in measurements):
         raise SystemExit(f"scalar and vector forms differ: {measurements}")
-    preface = PREFACE.format(
-        option=" --full" if args.full else "",
-        count="all 2^32" if args.full else f"one in {SAMPLE_STEP}",
-    )
-    PAGE.write_text(preface + table(measurements, levels))
-    print(PAGE.read_text())
+    measured = rows(measurements, args.every)
+    PAGE.write_text(PREFACE + table(PAGE.read_text(), measured, levels))
+    print("\n".join(measured.values()))
 
 
 if __name__ == "__main__":

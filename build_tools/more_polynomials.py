@@ -237,6 +237,7 @@ def tail_fit(name: str, low: str, high: str, middle: str, degree: int) -> Fit:
 
 
 QUARTER = Decimal("0.25")
+ERFINV_SMALL = Decimal("0.53") ** 2
 HALF_LN2_SQUARE = HALF_LN2**2
 BENT_F32, BENT_F64 = Bent(2), Bent(4)
 
@@ -251,8 +252,8 @@ FITS = (
     Fit("atanh f32", atanh_tail, atanh_weight, Decimal(0), QUARTER, 6, True),
     Fit("cbrt f32", root, root_weight, ONE / 2, Decimal(4), 5, True),
     Fit("erfc f32", BENT_F32, bent_weight, -ONE, BENT_F32.end(Decimal("10.2")), 10, True),
-    Fit("erfinv f32", erfinv_tail, erfinv_weight, Decimal(0), QUARTER, 6, True),
-    tail_fit("erfinv1 f32", "0.83", "2.125", "1.5", 10),
+    Fit("erfinv f32", erfinv_tail, erfinv_weight, Decimal(0), ERFINV_SMALL, 6, True),
+    tail_fit("erfinv1 f32", "0.868", "2.125", "1.5", 10),
     tail_fit("erfinv2 f32", "2.125", "4.1", "3", 10),
     Fit("exp2 f64", exp2_slope, exp2_weight, -ONE / 2, ONE / 2, 11, False),
     Fit("sinh f64", sinh_tail, sinh_weight, Decimal(0), HALF_LN2_SQUARE, 5, False),
@@ -264,8 +265,8 @@ FITS = (
     Fit("atanh f64", atanh_tail, atanh_weight, Decimal(0), QUARTER, 14, False),
     Fit("cbrt f64", root, root_weight, ONE / 2, Decimal(4), 6, False),
     Fit("erfc f64", BENT_F64, bent_weight, -ONE, BENT_F64.end(Decimal("27.5")), 22, False),
-    Fit("erfinv f64", erfinv_tail, erfinv_weight, Decimal(0), QUARTER, 15, False),
-    tail_fit("erfinv1 f64", "0.83", "1.875", "1.375", 21),
+    Fit("erfinv f64", erfinv_tail, erfinv_weight, Decimal(0), ERFINV_SMALL, 15, False),
+    tail_fit("erfinv1 f64", "0.868", "1.875", "1.375", 21),
     tail_fit("erfinv2 f64", "1.875", "3.25", "2.5", 22),
     tail_fit("erfinv3 f64", "3.25", "6.1", "4.5", 24),
 )

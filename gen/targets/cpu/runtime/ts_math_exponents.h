@@ -161,7 +161,7 @@ TS_INLINE V F(erfc)(V input) {
     return F(select)(F(lt)(input, K(0)), K(2) - result, result);
 }
 
-/* Up to 1/2 an odd polynomial; above, polynomials of s = sqrt(-log(1 - y)), of which the result is nearly
+/* Up to 0.53, where the result is above 1/2 and has a bit less after the point, an odd polynomial; above, polynomials of s = sqrt(-log(1 - y)), of which the result is nearly
    a line with slope 1: so what the rounded root leaves is added to it. */
 TS_INLINE V F(erfinv)(V input) {
     V y = F(abs)(input), x = y * y, p = K(TOP(ERFINV));
@@ -183,5 +183,5 @@ TS_INLINE V F(erfinv)(V input) {
     ratio = F(select)(F(gt)(s, K(3.25)), p, ratio);
 #endif
     V large = F(select)(F(lt)(y, K(1)), F(fma)(s, ratio, low) + s, s); /* infinity of 1, NaN above */
-    return F(with_sign)(F(select)(F(le)(y, K(0.5)), small, large), input);
+    return F(with_sign)(F(select)(F(le)(y, K(0.53)), small, large), input);
 }

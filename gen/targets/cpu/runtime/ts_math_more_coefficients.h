@@ -95,27 +95,27 @@
     X(-0x1.7a9db4p-2f) \
     X(0x1.1ba038p-2f)
 
-/* erfinv f32: error 4.9e-09 */
-#define TS_ERFINV_F32_TOP 0x1.914c26p-4f
+/* erfinv f32: error 4.8e-09 */
+#define TS_ERFINV_F32_TOP 0x1.c2a902p-4f
 #define TS_ERFINV_F32(X) \
-    X(0x1.e31d9ep-6f) \
-    X(0x1.1aece4p-4f) \
-    X(0x1.60f72cp-4f) \
-    X(0x1.0544c2p-3f) \
-    X(0x1.db29d8p-3f) \
+    X(0x1.5268dap-6f) \
+    X(0x1.24cd28p-4f) \
+    X(0x1.5fbbaep-4f) \
+    X(0x1.054d9p-3f) \
+    X(0x1.db29aap-3f) \
     X(-0x1.d203b6p-4f)
 
 /* erfinv1 f32: error 2.0e-08 */
-#define TS_ERFINV1_F32_TOP 0x1.5aa812p-12f
+#define TS_ERFINV1_F32_TOP 0x1.52ed6ep-12f
 #define TS_ERFINV1_F32(X) \
-    X(-0x1.98c218p-11f) \
-    X(0x1.17b1a2p-10f) \
-    X(-0x1.11985ap-10f) \
-    X(-0x1.df2ccp-12f) \
-    X(0x1.9093e4p-8f) \
-    X(-0x1.52af2p-6f) \
-    X(0x1.a595fep-5f) \
-    X(-0x1.b3f7f8p-4f) \
+    X(-0x1.97dd7cp-11f) \
+    X(0x1.1979fcp-10f) \
+    X(-0x1.11f746p-10f) \
+    X(-0x1.e171a2p-12f) \
+    X(0x1.909a54p-8f) \
+    X(-0x1.52adf8p-6f) \
+    X(0x1.a595eap-5f) \
+    X(-0x1.b3f7fcp-4f) \
     X(0x1.79236ap-3f) \
     X(-0x1.e4be28p-3f)
 
@@ -296,47 +296,47 @@
     X(-0x1.7d8f1c4524743p-2) \
     X(0x1.dd2c8b74febf6p-3)
 
-/* erfinv f64: error 3.7e-18 */
-#define TS_ERFINV_F64_TOP 0x1.07f64721fc5ebp-3
+/* erfinv f64: error 4.4e-18 */
+#define TS_ERFINV_F64_TOP 0x1.60e7134fbc7a4p-3
 #define TS_ERFINV_F64(X) \
-    X(-0x1.effaa8dde98bep-4) \
-    X(0x1.b4642cec765fcp-4) \
-    X(-0x1.d4bfe8abb20edp-7) \
-    X(0x1.073178faeaf2ap-5) \
-    X(0x1.7bb0186f02b3dp-6) \
-    X(0x1.ceb2d8651d5e9p-6) \
-    X(0x1.0360a78a81f02p-5) \
-    X(0x1.2abec18cbd874p-5) \
-    X(0x1.5eeae51110ee9p-5) \
-    X(0x1.a7c85e951533fp-5) \
-    X(0x1.0a13189633a8dp-4) \
-    X(0x1.62847c47f4932p-4) \
-    X(0x1.053c2c0ab9063p-3) \
-    X(0x1.db29fb2fee5e5p-3) \
+    X(-0x1.a3e2976d7a2fcp-3) \
+    X(0x1.6fb2681698fdep-3) \
+    X(-0x1.aa5206d5d9e8ap-5) \
+    X(0x1.70df39e5b149ap-5) \
+    X(0x1.49636c268f17dp-6) \
+    X(0x1.d73dece5192c4p-6) \
+    X(0x1.02daf3da56b69p-5) \
+    X(0x1.2aca79fe34c98p-5) \
+    X(0x1.5eea2b7c786cep-5) \
+    X(0x1.a7c86670f1187p-5) \
+    X(0x1.0a13187a7183fp-4) \
+    X(0x1.62847c486a746p-4) \
+    X(0x1.053c2c0ab8836p-3) \
+    X(0x1.db29fb2fee5ecp-3) \
     X(-0x1.d203b725884abp-4)
 
-/* erfinv1 f64: error 2.5e-17 */
-#define TS_ERFINV1_F64_TOP -0x1.e822b38f75a79p-21
+/* erfinv1 f64: error 2.2e-17 */
+#define TS_ERFINV1_F64_TOP -0x1.28e0317b5a679p-20
 #define TS_ERFINV1_F64(X) \
-    X(0x1.ab91538f505cfp-19) \
-    X(-0x1.2fb21107ffe59p-18) \
-    X(0x1.c16f5b0b6a8dcp-19) \
-    X(0x1.9b5a35d9fdef5p-20) \
-    X(-0x1.d86969f4607b2p-17) \
-    X(0x1.3d511f4f6761p-15) \
-    X(-0x1.2527429971756p-14) \
-    X(0x1.87d4cc469b8dcp-14) \
-    X(-0x1.1527df7345669p-14) \
-    X(-0x1.78feb114f7e98p-14) \
-    X(0x1.f79b69681e6afp-12) \
-    X(-0x1.3657000a551dep-10) \
-    X(0x1.1304e0ff403f9p-9) \
-    X(-0x1.572a89053dfabp-9) \
-    X(0x1.1c9281c439f7cp-10) \
-    X(0x1.870d66ed31efbp-8) \
-    X(-0x1.918999702d95fp-6) \
-    X(0x1.0111b4dcd58eap-4) \
-    X(-0x1.05b91c9bb8242p-3) \
+    X(0x1.a64a872f91085p-19) \
+    X(-0x1.1e0f5c59b67c8p-18) \
+    X(0x1.c7ec69f7cc9cdp-19) \
+    X(0x1.72f019db0cdcep-20) \
+    X(-0x1.d941fb3d98e18p-17) \
+    X(0x1.3db8dba5b73f1p-15) \
+    X(-0x1.251f7659985f6p-14) \
+    X(0x1.87ca96dd6493cp-14) \
+    X(-0x1.15293a07ae945p-14) \
+    X(-0x1.78fd6c2acc981p-14) \
+    X(0x1.f79b72b099d58p-12) \
+    X(-0x1.3657019f83058p-10) \
+    X(0x1.1304e0ebf0139p-9) \
+    X(-0x1.572a88fbc05dap-9) \
+    X(0x1.1c9281c5a9e9p-10) \
+    X(0x1.870d66ed12aaep-8) \
+    X(-0x1.918999702e04cp-6) \
+    X(0x1.0111b4dcd5949p-4) \
+    X(-0x1.05b91c9bb824p-3) \
     X(0x1.b4ebc5dfbb8e1p-3) \
     X(-0x1.0bc0fac07b63ap-2)
 
