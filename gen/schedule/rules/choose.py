@@ -25,7 +25,7 @@ Works = Callable[[Draft], None]
 the proof refuses what lowering makes of it.
 """
 
-MOST_VARIANTS = 10
+MOST_VARIANTS = 12
 
 MOST_BLOCKS = 64
 """Of a kernel that rules take: each of them is asked of each block, and each answer is proved."""

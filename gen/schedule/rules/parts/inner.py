@@ -19,11 +19,9 @@ def inner_products(
     sums: tuple[SumRead, ...],
     line: str,
     rows: str | None,
-    across: int | str = "$inner_line",
 ) -> Draft:
-    """across: how many places of the line are computed at a time, where there are rows."""
     j = reader.loop_of[line]
-    across = across if rows else ALONE
+    across = "$inner_line" if rows else ALONE
     draft = draft.step("split", loop=j, factors=[None, across], as_=[f"{j}0", f"{j}1"])
     inside, last = [f"{j}0"], [f"{j}1"]
     if rows:
@@ -40,9 +38,29 @@ def inner_products(
     return threads(draft, reader.name, (*outside, *inside))
 
 
-def _sum(draft: Draft, each: SumRead, at: str, vectors: int) -> Draft:
+def short_lines(
+    draft: Draft, reader: Nest, each: SumRead, line: str, rows: str, across: int
+) -> Draft:
+    """Of whole lines, `across` places at a time: rows are read once for all of them."""
+    i, j = reader.loop_of[rows], reader.loop_of[line]
+    draft = draft.step("split", loop=i, factors=[None, "$inner_rows"], as_=[f"{i}0", f"{i}1"])
+    outside = [loop.var for loop in reader.own if loop.var not in (i, j)]
+    draft = ordered(draft, (*outside, f"{i}0", f"{i}1", j))
+    draft = _sum(draft, each, f"{i}0", 1, (each.meant[line], across))
+    return threads(draft.step("unroll", loop=f"{i}1"), reader.name, (*outside, f"{i}0"))
+
+
+def _sum(
+    draft: Draft, each: SumRead, at: str, vectors: int, line: tuple[str, int] | None = None
+) -> Draft:
+    """line: along what, and by how many, the sum cuts its own tiles."""
     name, part = each.name, f"{each.name}_part"
     draft = draft.step("compute_at", block=name, loop=at)
+    tiles = list[str]()
+    if line:
+        j = loop_along(draft, name, line[0])
+        draft = draft.step("split", loop=j, factors=[None, line[1]], as_=[f"{j}0", f"{j}1"])
+        tiles = [f"{j}0"]
     k = loop_along(draft, name, each.nest.reduction[-1])
     wide = (f"{k}1",) if vectors > 1 else ()
     factors = [None, *(vectors for _ in wide), "$lanes"]
@@ -51,8 +69,8 @@ def _sum(draft: Draft, each: SumRead, at: str, vectors: int) -> Draft:
     summed = {loop_along(draft, name, var) for var in each.nest.reduction[:-1]}
     loops = own_loops(draft, name)
     over = (*(v for v in loops if v in summed), f"{k}0")
-    tile = tuple(v for v in loops if v not in (*over, *split))
-    draft = ordered(draft, (*over, *tile, *split[1:]))
+    tile = tuple(v for v in loops if v not in (*over, *split, *tiles))
+    draft = ordered(draft, (*tiles, *over, *tile, *split[1:]))
     draft = draft.step("rfactor", block=name, loops=split[1:], as_=[part])
     draft = draft.step("set_scope", buffer=part, scope="register")
     draft = draft.step("decompose_reduction", block=part, loop=over[0])

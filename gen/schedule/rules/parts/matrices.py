@@ -11,14 +11,20 @@ rows.
 from collections.abc import Iterator
 
 from ....ir.nodes import Var
+from ....ir.walk import blocks
 from .draft import Draft
-from .inner import inner_products
+from .inner import inner_products, short_lines
 from .nest import ArrayAccess, Nest
 from .strips import by_strips
 from .sums import SumRead, ordered, own_loops
 from .tiles import RegisterTile, by_tiles
 
 THIN = 4  # columns that are few
+COLUMNS = 8  # ... for inner products
+ACROSS = 4  # columns of a tile of these
+EXACT = (2, 3)  # columns that have a tile of their own
+MORE = 48  # terms that a column more than a tile's has to have: else the sums of lanes cost more
+FEW = 4  # rows that pay for a copy of the columns
 LONG = 16  # terms that pay for the sum of a vector's lanes
 DEEP = 128  # ... and for inner products in place of a copy
 LOW = 32  # rows of which inner products are as fast as tiles
@@ -44,14 +50,22 @@ def special(
     if high != draft.loop_dim:
         thin = (f"{long} <= {THIN}", f"{terms} >= {LONG}")
         yield by_strips(draft, reader, (each,), rows).under(*thin)
-        yield _columns(draft, reader, each, line, rows).under(*thin, f"{high} >= {THIN}")
+        if reader.name not in {b.name for b in blocks(draft.context.plain.body)}:  # a copy, small
+            for count in EXACT:
+                exact = _columns(draft, reader, each, line, rows, count)
+                yield exact.under(f"{long} == {count}", f"{terms} >= {LONG}", f"{high} >= {FEW}")
+        columns = _columns(draft, reader, each, line, rows, ACROSS)
+        many = (f"{terms} >= {LONG}", f"{terms} >= {MORE} * ({long} - {ACROSS})")
+        yield columns.under(f"{long} <= {COLUMNS}", *many, f"{high} >= {FEW}")
         inner = inner_products(draft, reader, (each,), line, rows)
         yield inner.under(f"{terms} >= {DEEP}", f"{high} < {LOW}")
     tile = RegisterTile(line, rows, turned=True)
-    yield by_tiles(draft, reader, (each,), tile).under(f"{high} < {TALL}")
+    yield by_tiles(draft, reader, (each,), tile).under(f"{high} < {TALL}", f"{long} > 1")
 
 
-def _columns(draft: Draft, reader: Nest, each: SumRead, line: str, rows: str) -> Draft:
+def _columns(
+    draft: Draft, reader: Nest, each: SumRead, line: str, rows: str, across: int
+) -> Draft:
     """By inner products of rows with a copy of the few columns, each of which lies side by side."""
     found = operands(each, rows, line)
     assert found is not None
@@ -60,4 +74,4 @@ def _columns(draft: Draft, reader: Nest, each: SumRead, line: str, rows: str) ->
     draft = draft.step("cache_read", block=each.name, **to)
     draft = draft.step("transform_layout", buffer=copy, order=[1, 0])
     draft = ordered(draft, tuple(reversed(own_loops(draft, copy)))).settled(copy)
-    return inner_products(draft, reader, (each,), line, rows, across=THIN // 2)
+    return short_lines(draft, reader, each, line, rows, across)
