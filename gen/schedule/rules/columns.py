@@ -2,9 +2,9 @@
 
 Looks for: a block of which each place takes reductions of its own column, whose neighbours lie
 beside it. Processor: a strip of columns at a time, in vectors along it, with the results in the
-first-level cache; eight rows at a time go into registers first, so that the results are loaded and
-stored once for these. Float sums are in blocks of that, long ones in blocks of blocks; threads over
-strips.
+first-level cache, or of a vector's columns in a register; eight rows at a time go into registers
+first, so that the results are loaded and stored once for these. Float sums are in blocks of that,
+in blocks of blocks; threads over strips.
 """
 
 from collections.abc import Iterator
@@ -13,11 +13,13 @@ from ...ir.nodes import LoopKind, Update, Var
 from ..edit.tree import is_argument, reduction_loops
 from .parts.draft import Declined, Draft
 from .parts.nest import Nest, nest_of
-from .parts.reduction import extent_of, is_float_sum, long_if, require_vectors
+from .parts.reduction import condition_on, in_registers, is_float_sum, require_vectors
 from .parts.region import Region, region_of
 from .parts.sums import loop_along
 
 ROWS = 8  # that go into registers before they go into the results
+LENGTHS = [32, 32, 32]  # of blocks of those, of blocks of these and so on
+WIDE = "$strip_vectors"  # of a strip whose results are in the first-level cache
 NARROW = 4  # vectors of a strip of columns that are walked again, and so are to stay in the caches
 
 
@@ -64,13 +66,14 @@ def _copied(draft: Draft, nest: Nest) -> tuple[Draft, Nest]:
 
 
 def strips(draft: Draft, region: Region, line: str, *also: str) -> Iterator[Draft]:
-    """For long columns and for all. also: conditions of the first."""
+    """For few columns and for all, in one order of sums. also: conditions of the first."""
     draft = draft.settled(*region.drawn)
-    nests = (nest_of(draft.kernel, name) for name in region.blocks)
-    extents = [extent_of(n, n.reduction[-1]) for n in nests if is_float_sum(n.block)]
-    if condition := long_if(extents):
-        yield _strip(draft.under(*also, condition), region, line, (32, 32, 32))
-    yield _strip(draft, region, line, (32,))
+    (count,) = (x.upper for x in nest_of(draft.kernel, region.sink).own if x.var == line)
+    few = condition_on([count], "<= $lanes")
+    narrow = in_registers(_strip(draft, region, line, 1), f"{line}0") if few else None
+    if few and narrow:
+        yield narrow.under(*also, few)
+    yield _strip(draft, region, line, WIDE)
 
 
 def _require_beside(nest: Nest, own: str) -> None:
@@ -80,11 +83,12 @@ def _require_beside(nest: Nest, own: str) -> None:
         raise Declined(f"what '{nest.name}' reads does not lie along '{nest.loop_of[own]}'")
 
 
-def _strip(draft: Draft, region: Region, line: str, lengths: tuple[int, ...]) -> Draft:
+def _strip(draft: Draft, region: Region, line: str, width: int | str) -> Draft:
     own = [loop.var for loop in nest_of(draft.kernel, region.sink).own]
     walked = [loop for loop in own if loop not in region.rows]
     strip, *parts = (f"{line}{k}" for k in range(3))
-    width = NARROW if walked else "$strip_vectors"
+    if width == WIDE and walked:
+        width = NARROW
     draft = draft.step("split", loop=line, factors=[None, width, "$lanes"], as_=[strip, *parts])
     outer = [*(row for row in region.rows if row != line), strip]
     if len(own) > 1:
@@ -95,7 +99,7 @@ def _strip(draft: Draft, region: Region, line: str, lengths: tuple[int, ...]) ->
         nest = nest_of(draft.kernel, name)
         at = loop_along(draft, name, region.variable(name, line))
         if isinstance(nest.block.body, Update):
-            draft = _eight(draft, nest, at, lengths)
+            draft = _eight(draft, nest, at)
         else:
             loops = [loop.var for loop in nest.own]
             if loops[-1] != at:
@@ -108,7 +112,7 @@ def _strip(draft: Draft, region: Region, line: str, lengths: tuple[int, ...]) ->
     return draft.step("parallel", loop=rows)
 
 
-def _eight(draft: Draft, nest: Nest, line: str, lengths: tuple[int, ...]) -> Draft:
+def _eight(draft: Draft, nest: Nest, line: str) -> Draft:
     """So many rows at a time into registers, these into the results of the strip."""
     name, own = nest.name, [loop.var for loop in nest.own]
     terms = [loop for loop in own if loop != line]
@@ -127,7 +131,7 @@ def _eight(draft: Draft, nest: Nest, line: str, lengths: tuple[int, ...]) -> Dra
     draft = _fetched(draft, part, eights[0])
     known = set(draft.blocks) - {name}
     if is_float_sum(draft.blocks[name]):
-        draft = draft.step("cascade", block=name, loop=eights[0], lengths=list(lengths))
+        draft = draft.step("cascade", block=name, loop=eights[0], lengths=LENGTHS)
     for new in draft.blocks:
         if new not in known:
             draft = draft.step("decompose_reduction", block=new, loop=_first(draft, new))

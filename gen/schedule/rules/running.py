@@ -15,6 +15,7 @@ from .parts.apart import apart
 from .parts.draft import Declined, Draft
 from .parts.launches import in_launch, settled, threads
 from .parts.nest import Nest, nest_of
+from .parts.reduction import condition_on, in_registers
 
 AHEAD = 32  # vectors that a row is asked for ahead
 
@@ -26,14 +27,14 @@ def processor(draft: Draft, nest: Nest) -> tuple[Draft, ...]:
     if line is None:
         raise Declined("no loop runs along the last axis of what it writes")
     if nest.loop_of[line] != place:
-        return (_columns(draft, nest, place, term, nest.loop_of[line]),)
+        return _columns(draft, nest, place, term, nest.loop_of[line])
     along = _rows(draft, nest, rows)
     (first, *_) = nest.writes[0].indices
     down = isinstance(first, Var) and nest.loop_of.get(first.name)
     if draft.loop_dim is None or len(rows) != 1 or down != rows[0]:
         return (along,)
     always = f"{draft.loop_dim} >= 0"
-    return (along.under(always), _columns(draft, nest, place, term, rows[0]))
+    return (along.under(always), *_columns(draft, nest, place, term, rows[0]))
 
 
 def _running(nest: Nest) -> tuple[str, str]:
@@ -89,10 +90,23 @@ def _ahead(draft: Draft, nest: Nest, scan: str) -> Draft:
     return draft
 
 
-def _columns(draft: Draft, nest: Nest, place: str, term: str, line: str) -> Draft:
+def _columns(draft: Draft, nest: Nest, place: str, term: str, line: str) -> tuple[Draft, ...]:
+    """For few columns, which are carried in a register, and for all."""
+    strips = _strips(draft, nest, place, term, line, "$strip_vectors")
+    (count,) = (loop.upper for loop in nest.own if loop.var == line)
+    few = condition_on([count], "<= $lanes")
+    if not few or not _combines(nest):
+        return (strips,)
+    narrow = in_registers(_strips(draft, nest, place, term, line, 1), f"{line}0")
+    return (narrow.under(few), strips) if narrow else (strips,)
+
+
+def _strips(
+    draft: Draft, nest: Nest, place: str, term: str, line: str, vectors: int | str
+) -> Draft:
     strip, *parts = (f"{line}{k}" for k in range(3))
     outer = [loop.var for loop in nest.own if loop.var not in (place, term, line)]
-    factors = [None, "$strip_vectors", "$lanes"]
+    factors = [None, vectors, "$lanes"]
     draft = draft.step("split", loop=line, factors=factors, as_=[strip, *parts])
     draft = draft.step("reorder", loops=[*outer, strip, place, *parts, term])
     draft = draft.step("scan", block=nest.name)

@@ -63,9 +63,7 @@ def special(
     yield by_tiles(draft, reader, (each,), tile).under(f"{high} < {TALL}", f"{long} > 1")
 
 
-def _columns(
-    draft: Draft, reader: Nest, each: SumRead, line: str, rows: str, across: int
-) -> Draft:
+def _columns(draft: Draft, reader: Nest, each: SumRead, line: str, rows: str, across: int) -> Draft:
     """By inner products of rows with a copy of the few columns, each of which lies side by side."""
     found = operands(each, rows, line)
     assert found is not None

@@ -9,6 +9,7 @@ from ....ir.algebra import dtype_of
 from ....ir.nodes import Block, Call, Combiner, Const, Expr, Loop, Update, Var
 from ....ir.types import DType, Kind
 from ....ir.walk import targets, variables, walk
+from ...edit.tree import is_argument
 from .draft import Declined, Draft
 from .nest import Nest, nest_of
 
@@ -87,6 +88,22 @@ def require_vectors(nest: Nest) -> None:
 def extent_of(nest: Nest, var: str) -> Expr:
     """The upper bound of a variable's loop."""
     return next(loop.upper for loop in nest.loops if loop.var == nest.loop_of[var])
+
+
+def in_registers(draft: Draft, loop: str) -> Draft | None:
+    """With all that the blocks in a loop write in registers, but for results: in memory the store
+    of a part of a vector holds up the load of it. None where that cannot be.
+    """
+    nests = (nest_of(draft.kernel, name) for name in draft.blocks)
+    inside = [nest for nest in nests if any(around.var == loop for around in nest.loops)]
+    written = dict.fromkeys(write.buffer for nest in inside for write in nest.writes)
+    try:
+        for buffer in written:
+            if not is_argument(draft.kernel, buffer):
+                draft = draft.step("set_scope", buffer=buffer, scope="register")
+    except Declined:
+        return None
+    return draft
 
 
 def few(extent: Expr) -> bool:
