@@ -25,16 +25,18 @@ _STEP, _LANE = "#", "@"  # stand for the unrolled loop's variable, and for the l
 
 
 def edge_tiles(kernel: ir.Kernel) -> ir.Kernel:
-    return replace(kernel, body=_visit(kernel.body, of_kernel(kernel)))
+    arguments = frozenset(p.buffer.name for p in kernel.parameters)
+    return replace(kernel, body=_visit(kernel.body, of_kernel(kernel), arguments))
 
 
-def _visit(stmt: ir.Stmt, facts: Facts) -> ir.Stmt:
+def _visit(stmt: ir.Stmt, facts: Facts, arguments: frozenset[str]) -> ir.Stmt:
     if isinstance(stmt, ir.Allocate) and any(b.scope is ir.Scope.REGISTER for b in stmt.buffers):
         for walkers in _walkers(stmt.body):
             places = _places(stmt, walkers)
-            if places is not None:
-                return _visit(_a_step_at_a_time(stmt, walkers, places, facts), facts)
-    return map_inside(stmt, facts, _visit)
+            if places is not None and not _read_again(walkers, arguments):
+                steps = _a_step_at_a_time(stmt, walkers, places, facts)
+                return _visit(steps, facts, arguments)
+    return map_inside(stmt, facts, lambda s, inside: _visit(s, inside, arguments))
 
 
 # ---------------------------------------------------------------- loops that walk the tile alike
@@ -88,6 +90,19 @@ def _names(loop: ir.Loop) -> dict[str, ir.Expr]:
 def _lanes(loop: ir.Loop) -> int:
     extents = {constant(n.upper) or 0 for n in loops(loop.body) if n.kind is ir.LoopKind.VECTORIZED}
     return max(extents, default=1)
+
+
+def _read_again(walkers: _Walkers, arguments: frozenset[str]) -> bool:
+    """Whether each step would read vectors of an argument that all others read, too, and that may
+    be far: more than an iteration's guards cost.
+    """
+    return any(
+        name in arguments and _LANE in used and _STEP not in used
+        for loop in walkers.loops
+        for block in blocks(loop)
+        for name, indices in _uses(block, _names(loop))
+        for used in [frozenset[str]().union(*map(variables, indices))]
+    )
 
 
 # ---------------------------------------------------------------- places of one iteration
