@@ -28,7 +28,7 @@ LARGE = 192  # rows, and places of a line, of which what is left over of wide ti
 SHORT = 128  # terms so few that panels of many vectors fit the second-level cache
 NARROW = 64  # places of a line that are few panels: threads share the rows
 BROAD = 512  # places of a line that are many such panels
-LONGEST = 2048  # places of a line that are a strip of the first-level cache
+STRIP = 128  # places of a line that pay for a strip of it in the first-level cache, for few rows
 MANY = 48  # rows that pay for a copy of the other operand
 SOME = 8  # rows that pay for turning the other operand
 FEW = 3  # rows of which a tile is better than lines
@@ -121,7 +121,8 @@ def _with_rows(
             found.append(many.under(f"{high} >= {MANY}"))
         if long and high != draft.loop_dim and all(_apart(s, line) for s in sums):
             strips = by_strips(draft, reader, sums, line, rows)
-            found.append(strips.under(f"{long} >= {LONGEST}"))
+            few = f"64 * {high} <= {long} + 320"  # up to 7 rows of 128 places, 24 of 1216
+            found.append(strips.under(f"{long} >= {STRIP}", f"{high} > {FEW}", few))
         return *found, low.under(f"{high} >= {FEW}"), flat
     if all(_deep(s) for s in sums) and high != draft.loop_dim:
         inner = inner_products(draft, reader, sums, line, rows)
