@@ -467,9 +467,48 @@ TS_FLOATS(TS_MORE_FLOATS)
         if (sizeof(C) < 2) v = ts_##op##_##T(v, (ts_##T)ts_down((ts_u8)v, 1));  \
         return v[0];                                                            \
     }
-#define TS_REDUCTIONS(T, C, B, U, CU) \
-    TS_REDUCE(T, C, add) TS_REDUCE(T, C, mul) TS_REDUCE(T, C, min) TS_REDUCE(T, C, max)
+#define TS_REDUCTIONS(T, C, B, U, CU) TS_REDUCE(T, C, min) TS_REDUCE(T, C, max)
 TS_ALL(TS_REDUCTIONS)
+#undef TS_REDUCTIONS
+#define TS_REDUCTIONS(T, C, B, U, CU) TS_REDUCE(T, C, add) TS_REDUCE(T, C, mul)
+TS_INTEGERS(TS_REDUCTIONS)
+#if !(defined TS_V4 || defined TS_V3)
+TS_FLOATS(TS_REDUCTIONS)
+#else
+/* Halves of halves, in instructions that are so narrow: they take half as long. */
+#define TS_FOLD(op)                                                                      \
+    TS_INLINE float ts_fold_##op##_f32(__m256 v) {                                       \
+        __m128 q = _mm_##op##_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1)); \
+        q = _mm_##op##_ps(q, _mm_movehl_ps(q, q));                                       \
+        return _mm_cvtss_f32(_mm_##op##_ss(q, _mm_movehdup_ps(q)));                      \
+    }                                                                                    \
+    TS_INLINE double ts_fold_##op##_f64(__m256d v) {                                     \
+        __m128d q = _mm_##op##_pd(_mm256_castpd256_pd128(v), _mm256_extractf128_pd(v, 1)); \
+        return _mm_cvtsd_f64(_mm_##op##_sd(q, _mm_unpackhi_pd(q, q)));                   \
+    }
+TS_FOLD(add)
+TS_FOLD(mul)
+#undef TS_FOLD
+#ifdef TS_V4
+#define TS_HALF(x, op, S, part) \
+    _mm256_##op##_##S(_mm512_cast##S##512_##S##256(x), _mm512_extract##part##_##S(x, 1))
+#define TS_REDUCE_FLOATS(op)                                            \
+    TS_INLINE float ts_reduce_##op##_f32(ts_f32 v) {                    \
+        return ts_fold_##op##_f32(TS_HALF((__m512)v, op, ps, f32x8));   \
+    }                                                                   \
+    TS_INLINE double ts_reduce_##op##_f64(ts_f64 v) {                   \
+        return ts_fold_##op##_f64(TS_HALF((__m512d)v, op, pd, f64x4));  \
+    }
+#else
+#define TS_REDUCE_FLOATS(op)                                                                 \
+    TS_INLINE float ts_reduce_##op##_f32(ts_f32 v) { return ts_fold_##op##_f32((__m256)v); } \
+    TS_INLINE double ts_reduce_##op##_f64(ts_f64 v) { return ts_fold_##op##_f64((__m256d)v); }
+#endif
+TS_REDUCE_FLOATS(add)
+TS_REDUCE_FLOATS(mul)
+#undef TS_HALF
+#undef TS_REDUCE_FLOATS
+#endif
 #undef TS_REDUCTIONS
 #undef TS_REDUCE
 
