@@ -75,15 +75,18 @@ def text(
     view: View,
     shown: Progress = SILENT,
     usual: Callable[[Sequence[Variant]], Variant] = itemgetter(0),
+    made: Callable[[Sequence[Variant]], None] = lambda variants: None,
 ) -> str:
-    """The view as text. usual: which variant it is of, where it has no name. Raises
-    TilesmithError, also where there is no such variant or step.
+    """The view as text. usual: which variant it is of, where it has no name. made: is called with
+    all variants, where there are some. Raises TilesmithError, also where there is no such variant
+    or step.
 
     Steps are proved; the other views show what is there, proved or not.
     """
     if isinstance(view, WrittenByRules):
         return written(Plain(spec, dtypes), target)
     variants = schedule(spec, dtypes, target, unproved)
+    made(variants)
     if isinstance(view, Stage) and view.stage == "c":
         return joined(emit(spec, {suffix(dtypes): variants}, target))
     variant = usual(variants) if view.variant is None else named(variants, view.variant)
