@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gen.errors import TilesmithError
 from gen.ir.algebra import TRUE, index
@@ -9,6 +11,7 @@ from gen.ir.index.facts import of_kernel
 from gen.ir.index.linear import Linear, linear, tidy
 from gen.ir.index.simplify import resolve
 from gen.ir.interpret.interp import run
+from gen.ir.interpret.sizes import value
 from gen.ir.nodes import Allocate, Binary, Buffer, If, Kernel, Loop, LoopKind, Scope, Var
 from gen.ir.rules.verify import verify
 from gen.ir.text.parser import from_text
@@ -219,6 +222,54 @@ def k(n, y: Out[int64[n]]):
     facts = of_kernel(kernel).inside(loops(kernel.body)[0])
     found, wanted = resolve(block.predicate.lhs, facts), block.predicate.rhs
     assert linear(found) - linear(wanted) == Linear()
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("(y.i - 1) % n", "y.i - 1"),
+        ("(y.i + 1) % n", "y.i + 1"),
+        ("(y.i - 2) % n", "(y.i - 2) % n"),  # the first of them is the last of the ring
+        ("(y.i + n - 1) % n", "y.i - 1"),
+        ("(y.i - n - 2) % n", "(y.i - n - 2) % n"),  # two turns back, of the first of them
+        ("(y.i - n) % n", "y.i"),
+        ("(y.i + 1) // n", "0"),
+        ("(y.i - n) // n * n + (y.i + n) // n * 3", "3 - n"),
+        ("(y.i - 1) % (n + 1) + 5 % s", "y.i - 1 + 5 % s"),
+    ],
+)
+def test_turns_around_a_ring_are_decided_away_from_its_ends(text: str, result: str) -> None:
+    kernel = from_text(f"""
+def k(n, s: int64, y: Out[int64[n]]):
+    for y.i in range(1, n - 1):
+        with block("y", i=spatial(y.i, n), where={text} == {result}):
+            y[i] = 1
+""")
+    block = blocks(kernel.body)[0]
+    assert isinstance(block.predicate, Binary)
+    facts = of_kernel(kernel).inside(loops(kernel.body)[0])
+    found, wanted = resolve(block.predicate.lhs, facts), block.predicate.rhs
+    assert linear(found) - linear(wanted) == Linear()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(-12, 12), st.integers(-3, 3), st.integers(0, 4), st.integers(0, 4))
+def test_what_is_decided_of_turns_is_their_value(c: int, more: int, first: int, last: int) -> None:
+    """For all sizes and all iterations that there are."""
+    kernel = from_text(f"""
+def k(n, y: Out[int64[n]]):
+    for y.i in range({first}, n - {last}):
+        with block("y", i=spatial(y.i, n), where=(y.i + {c} + n*{more}) % n == (y.i + {c}) // n):
+            y[i] = 1
+""")
+    (block,), (loop,) = blocks(kernel.body), loops(kernel.body)
+    facts = of_kernel(kernel).inside(loop)
+    assert isinstance(block.predicate, Binary)
+    for expr in (block.predicate.lhs, block.predicate.rhs):
+        found = resolve(expr, facts)
+        for n in range(1, 9):
+            for i in range(first, n - last):
+                assert value(found, {"n": n, "y.i": i}) == value(expr, {"n": n, "y.i": i})
 
 
 def test_guards_of_serial_loops_become_bounds() -> None:

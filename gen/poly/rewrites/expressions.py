@@ -197,9 +197,17 @@ class Site:
             return None
 
     def affine(self, expr: ir.Expr, where: isl.Set | None) -> isl.PwAff | None:
+        """The index expression at the points of `where`, and maybe elsewhere. Around a ring of
+        symbolic length it is known only by where the points are.
+        """
         named = self._named(expr, lambda known, e: self._is(known, e, where))
         try:
             return affine(named, self.at)
+        except NotAffine:
+            pass
+        try:
+            here = self.domain if where is None else where
+            return affine(named, replace(self.at, known=here))
         except NotAffine as e:
             _require_known(named, e.expr)
             return None
