@@ -15,6 +15,7 @@ from gen.ir.interpret.sizes import value
 from gen.ir.nodes import Allocate, Binary, Buffer, If, Kernel, Loop, LoopKind, Scope, Var
 from gen.ir.rules.verify import verify
 from gen.ir.text.parser import from_text
+from gen.ir.text.print_expr import expr_to_text
 from gen.ir.text.printer import to_text
 from gen.ir.types import DType
 from gen.ir.walk import blocks, loops, nested, walk
@@ -25,6 +26,7 @@ from gen.poly.prove import prove
 from gen.poly.witness import Refused
 from gen.targets.cpu.levels import Level, Processor
 from gen.targets.cpu.target import Cpu
+from tests.schedule.support import assert_same, schedule, start
 from tests.targets import kernels
 from tests.targets.kernels import Case, lowered
 
@@ -455,3 +457,24 @@ def diagonals(n, x: float32[n, n], y: InOut[float32[n]]):
     x = np.random.default_rng(2).standard_normal((9, 9)).astype("f")
     before, after = (run(k, {"x": x, "y": np.zeros(9, "f")})["y"] for k in (kernel, done))
     np.testing.assert_array_equal(before, after)
+
+
+@pytest.mark.parametrize("place", ["i*s + k", "i*s + k - 3", "(i - s)*n + k", "s // (i + 1) + k"])
+def test_a_loop_is_cut_at_no_place_that_proofs_do_not_know(place: str) -> None:
+    """A clamp there stays one, and is a mask of vectors; the tail is cut off all the same."""
+    text = f"""
+def k(n, s: int64, x: float32[n], y: Out[float32[n]]):
+    assume(s >= 1)
+    assume(n >= 1)
+    for y.i in range(n):
+        for y.k in range(s):
+            with block("y", i=spatial(y.i), k=reduction(y.k), initialises=True):
+                y[i] = combine.max(y[i], x[min(max({place}, 0), n - 1)])
+"""
+    plain = start(text)
+    (*_, last) = schedule(plain, "- vectorize: {loop: y.k, width: 4}")
+    state = lower(last.state, Cpu(Level.V3).lowering)
+    prove(plain.kernel, state)
+    bounds = [loop.upper for loop in loops(state.kernel.body) if loop.var == "y.k_0"]
+    assert {expr_to_text(b) for b in bounds} == {"s // 4", "(s + 3) // 4"}
+    assert_same(plain.kernel, state.kernel, (1, 2, 9), {"s": 6})
