@@ -14,9 +14,8 @@ from ..ir.nodes import Kernel
 from ..ir.text.printer import to_text
 from ..language import Dtypes
 from ..language.model import KernelSpec
-from ..lower.finish import finish
 from ..lower.variants import Plain, Variant, suffix
-from ..pipeline import emit, schedule
+from ..pipeline import emit, finished_tree, schedule
 from ..poly.certificate import Scheduled
 from ..poly.workbench import Workbench
 from ..progress import SILENT, Progress
@@ -120,7 +119,7 @@ def _at(variant: Variant, stage: str, target: Target) -> Kernel:
         case "lowered":
             return variant.lowered.kernel
         case "finished":
-            return finish(variant.lowered.kernel, target.finishing)
+            return finished_tree(variant, target)
         case _:
             raise TilesmithError(f"there is no stage {stage!r}: there are {', '.join(STAGES)}")
 
