@@ -16,8 +16,10 @@ from .errors import NoCode, SpecError, TilesmithError, located
 from .ir.nodes import Kernel
 from .ir.rules.verify import verify
 from .language import Dtypes
+from .language.declared.scalars import members_of
 from .language.formulas import oracle
 from .language.model import KernelSpec, Recipe
+from .language.syntax.members import errors_in_words
 from .lower.finish import Finished, finish
 from .lower.index_limits import index_limits
 from .lower.lower import lower
@@ -61,7 +63,8 @@ def schedule(
         hint = "write {T: [float32, float64]} under 'dtypes', and T where an element type stands"
         raise SpecError(f"'{spec.name}' has no type variable", spec.span, hint)
     plain = plain or Plain(spec, dtypes)
-    return _variants(recipe_of(plain, target, written), plain, target, prove, each_step)
+    with errors_in_words(members_of(spec.scalars)):
+        return _variants(recipe_of(plain, target, written), plain, target, prove, each_step)
 
 
 def _variants(

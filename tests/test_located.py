@@ -183,8 +183,8 @@ recipes:
         f"{path}:22:13: error: loop 'c.j1' is tensorized by 'dot_4x_u8s8', and guards leave out"
         " some of each group, everywhere\n"
         "              - tensorize: {loop: c.j1, intrinsic: dot_4x_u8s8}\n                ^\n"
-        "  hint: leave `tensorize` out, or take the condition out of the sum: an array in which what"
-        " it leaves out is 0 gives the same\n"
+        "  hint: leave `tensorize` out, or take the condition out of the sum: an array in which"
+        " what it leaves out is 0 gives the same\n"
     )
     assert main(["prove", "--levels", "v3", str(path)]) == 1
     assert error in capsys.readouterr().out

@@ -13,7 +13,9 @@ from ..errors import TilesmithError
 from ..ir.nodes import Kernel
 from ..ir.text.printer import to_text
 from ..language import Dtypes
+from ..language.declared.scalars import members_of
 from ..language.model import KernelSpec
+from ..language.syntax.members import Members, in_words
 from ..lower.variants import Plain, Variant, suffix
 from ..pipeline import emit, finished_tree, schedule
 from ..poly.certificate import Scheduled
@@ -92,7 +94,8 @@ def text(
     match view:
         case Steps(_, whole, colour):
             shown.part(f"{spec.name} {suffix(dtypes)} {target.level}")
-            lines = _told(story(variant, shown), len(variant.steps), whole)
+            words = members_of(spec.scalars)
+            lines = _told(story(variant, shown), len(variant.steps), whole, words)
             return "\n".join(map(_coloured if colour else _plain, lines)) + "\n"
         case AfterStep(_, step):
             if not 0 <= step <= len(variant.steps):
@@ -138,13 +141,13 @@ def named(variants: Sequence[Variant], name: str) -> Variant:
 _Line = Line | str  # a line of a tree, or one about it
 
 
-def _told(moments: Sequence[Moment], steps: int, whole: bool) -> Iterator[_Line]:
+def _told(moments: Sequence[Moment], steps: int, whole: bool, words: Members) -> Iterator[_Line]:
     before = ""
     for number, moment in enumerate(moments):
         after = to_text(moment.kernel)
         if number:
             yield ""
-        yield from _heading(number if number <= steps else 0, moment)
+        yield from _heading(number if number <= steps else 0, moment, words)
         if whole or not number:
             yield from (Line(Mark.KEPT, line) for line in after.splitlines())
         else:
@@ -152,8 +155,8 @@ def _told(moments: Sequence[Moment], steps: int, whole: bool) -> Iterator[_Line]
         before = after
 
 
-def _heading(number: int, moment: Moment) -> Iterator[str]:
-    """number: of the step, if it is one."""
+def _heading(number: int, moment: Moment, words: Members) -> Iterator[str]:
+    """number: of the step, if it is one. words: what scalars may be."""
     step = f"step {number}: " * (number > 0)
     yield f"# {step}{moment.title}"
     if moment.span is not None:
@@ -162,7 +165,7 @@ def _heading(number: int, moment: Moment) -> Iterator[str]:
         for use in moment.span.uses:
             yield f"#     of the {use.kind} {use.name}, used in line {use.span.line}"
     yield f"#   {moment.proof}"
-    yield from (f"#     {line}" for line in moment.proof.detail)
+    yield from (f"#     {in_words(line, words)}" for line in moment.proof.detail)
 
 
 def _plain(line: _Line) -> str:

@@ -489,6 +489,6 @@ def test_a_statement_under_a_remainder_by_a_scalar_is_told_what_to_write() -> No
     assert str(raised.value) == (
         "k.yaml:14:11: error: block 'y_1' runs where `y.i % s == 0`, which is neither affine nor a"
         " condition on inputs\n              y[i] = x[i]\n              ^^^^^^^^^^^\n"
-        "  hint: say it as a value, `y[i] = a if ... else b`, or in the condition of a reduction; or"
-        " fix what it divides by with `when`"
+        "  hint: say it as a value, `y[i] = a if ... else b`, or in the condition of a reduction;"
+        " or fix what it divides by with `when`"
     )
