@@ -13,15 +13,20 @@ from . import language as specs
 from .binding.entry import entry_of, looped
 from .binding.manifest import entry_to_json
 from .errors import NoCode, SpecError, TilesmithError, located
+from .ir.nodes import Kernel
 from .ir.rules.verify import verify
 from .language import Dtypes
+from .language.declared.scalars import members_of
 from .language.formulas import oracle
 from .language.model import KernelSpec, Recipe
+from .language.syntax.members import errors_in_words
 from .lower.finish import Finished, finish
 from .lower.index_limits import index_limits
 from .lower.lower import lower
 from .lower.variants import Plain, Plan, Variant, blamed, limits_of, plans_of, suffix
+from .poly.certificate import Scheduled
 from .poly.checks.in_place import in_place
+from .poly.witness import Refused
 from .schedule import recipe as recipes
 from .schedule.base import Prover, StepContext
 from .targets.recipes import Written, own_recipe, recipe_of
@@ -58,7 +63,8 @@ def schedule(
         hint = "write {T: [float32, float64]} under 'dtypes', and T where an element type stands"
         raise SpecError(f"'{spec.name}' has no type variable", spec.span, hint)
     plain = plain or Plain(spec, dtypes)
-    return _variants(recipe_of(plain, target, written), plain, target, prove, each_step)
+    with errors_in_words(members_of(spec.scalars)):
+        return _variants(recipe_of(plain, target, written), plain, target, prove, each_step)
 
 
 def _variants(
@@ -83,8 +89,10 @@ def _variant(plan: Plan, plain: Plain, target: Target, prove: Prover, each_step:
         verify(last.kernel)
         try:
             lowered = lower(last, target.lowering)
-        except NoCode as missing:
-            error = blamed(missing, start, done, target.lowering)
+        except TilesmithError as wrong:
+            error = blamed(wrong, start, done, lambda state: lower(state, target.lowering))
+            if not isinstance(error, NoCode):
+                raise error from None
             return Variant(plan, start, done, error, frozenset())
         verify(lowered.kernel, lowered=True)
         prove(kernel, lowered, bench)
@@ -140,10 +148,24 @@ def emit(
     return target.emit(spec.name, done, packed=packed, keep_marks=keep_marks)
 
 
-def _finished(variant: Variant, target: Target) -> Finished:
+def finished_tree(variant: Variant, target: Target) -> Kernel:
+    """The tree of a variant that is emitted. Raises as `finish`, at the step that is to blame."""
     lowered = variant.lowered.kernel
     with located(variant.span or lowered.span):
-        tree = finish(lowered, target.finishing)
+        try:
+            return finish(lowered, target.finishing)
+        except Refused:  # a mistake of a pass, not of a recipe
+            raise
+        except TilesmithError as wrong:
+
+            def attempt(state: Scheduled) -> object:
+                return finish(lower(state, target.lowering).kernel, target.finishing)
+
+            raise blamed(wrong, variant.start, variant.steps, attempt) from None
+
+
+def _finished(variant: Variant, target: Target) -> Finished:
+    tree = finished_tree(variant, target)
     shared = frozenset(name for pair in variant.in_place for name in pair)
     return Finished(variant.name, tree, variant.when, shared, variant.span)
 

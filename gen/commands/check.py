@@ -15,7 +15,8 @@ def add(commands: Commands) -> None:
         "check",
         help="read specs and recipes, and try every step",
         description="Prints errors as path:line:column: error: ..., with the line and a hint; "
-        "exit code 1 if there is one. Steps are tried but not proved: see `prove`.",
+        "exit code 1 if there is one; and warnings of what is right, and "
+        "slower than its recipe asks for. Steps are tried but not proved: see `prove`.",
     )
     many_files(command)
     command.set_defaults(run=run)
@@ -24,11 +25,13 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     failed = tried = 0
     for path in files(options.files):
-        error = check.error(path, options.targets, chosen(options))
-        tried += error is None
-        if error is not None:
+        found = check.checked(path, options.targets, chosen(options))
+        for text in found.advice:
+            print(text)
+        tried += found.error is None
+        if found.error is not None:
             failed += 1
-            print(error)
+            print(found.error)
     if tried:
         print(counted(tried, "spec"), "without errors (not proved: tilesmith prove does that)")
     return 1 if failed else 0

@@ -2,15 +2,18 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
 from ..display import page
 from ..display import text as views
+from ..display.advice import advice
 from ..display.cut import before
 from ..errors import TilesmithError
 from ..language import Dtypes
 from ..language.model import KernelSpec
+from ..lower.variants import Variant
 from ..progress import Progress, able, progress
 from ..targets.target import Target
 from ..trial import costs
@@ -53,6 +56,7 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     spec = options.targets.load(options.file)
     wanted = spec, dtypes(spec, options.dtype), one(options, lambda t: t.shown)
+    told: list[str] = []
     if options.html:
         sizes = dict(size(text) for row in options.size for text in row.split(","))
         with progress(3) as shown:
@@ -62,30 +66,41 @@ def run(options: argparse.Namespace) -> int:
         text = f"{options.html}\n"
     else:
         with progress(1) as shown:
-            text, refused = _text(*wanted, _view(options), shown)
+            text, refused = _text(*wanted, _view(options), shown, told)
         if refused is not None:
             print(text, end="", flush=True)
             raise refused
     print(text, end="", flush=True)
+    for warning in told:
+        print(warning, file=sys.stderr)
     if not (options.html or options.steps or options.whole or options.recipe):
         print("not proved: tilesmith prove does that", file=sys.stderr)
     return 0
 
 
 def _text(
-    spec: KernelSpec, dtypes: Dtypes, target: Target, view: views.View, shown: Progress
+    spec: KernelSpec,
+    dtypes: Dtypes,
+    target: Target,
+    view: views.View,
+    shown: Progress,
+    told: list[str],
 ) -> tuple[str, TilesmithError | None]:
     """The view, as far as the steps are right; and why the next is refused, if it has to do with
-    what is asked.
+    what is asked. told: is given the advice that there is.
     """
+
+    def advised(variants: Sequence[Variant]) -> None:
+        told.extend(advice(spec, variants, target))
+
     try:
-        return views.text(spec, dtypes, target, view, shown, partial(usual, spec)), None
+        return views.text(spec, dtypes, target, view, shown, partial(usual, spec), advised), None
     except TilesmithError as error:
         refused, short = error, before(spec, error)
     if short is None:
         raise refused
     try:
-        text, _ = _text(short, dtypes, target, view, shown)
+        text, _ = _text(short, dtypes, target, view, shown, told)
     except TilesmithError:
         raise refused from None
     match view:

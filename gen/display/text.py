@@ -13,10 +13,11 @@ from ..errors import TilesmithError
 from ..ir.nodes import Kernel
 from ..ir.text.printer import to_text
 from ..language import Dtypes
+from ..language.declared.scalars import members_of
 from ..language.model import KernelSpec
-from ..lower.finish import finish
+from ..language.syntax.members import Members, in_words
 from ..lower.variants import Plain, Variant, suffix
-from ..pipeline import emit, schedule
+from ..pipeline import emit, finished_tree, schedule
 from ..poly.certificate import Scheduled
 from ..poly.workbench import Workbench
 from ..progress import SILENT, Progress
@@ -75,22 +76,26 @@ def text(
     view: View,
     shown: Progress = SILENT,
     usual: Callable[[Sequence[Variant]], Variant] = itemgetter(0),
+    made: Callable[[Sequence[Variant]], None] = lambda variants: None,
 ) -> str:
-    """The view as text. usual: which variant it is of, where it has no name. Raises
-    TilesmithError, also where there is no such variant or step.
+    """The view as text. usual: which variant it is of, where it has no name. made: is called with
+    all variants, where there are some. Raises TilesmithError, also where there is no such variant
+    or step.
 
     Steps are proved; the other views show what is there, proved or not.
     """
     if isinstance(view, WrittenByRules):
         return written(Plain(spec, dtypes), target)
     variants = schedule(spec, dtypes, target, unproved)
+    made(variants)
     if isinstance(view, Stage) and view.stage == "c":
         return joined(emit(spec, {suffix(dtypes): variants}, target))
     variant = usual(variants) if view.variant is None else named(variants, view.variant)
     match view:
         case Steps(_, whole, colour):
             shown.part(f"{spec.name} {suffix(dtypes)} {target.level}")
-            lines = _told(story(variant, shown), len(variant.steps), whole)
+            words = members_of(spec.scalars)
+            lines = _told(story(variant, shown), len(variant.steps), whole, words)
             return "\n".join(map(_coloured if colour else _plain, lines)) + "\n"
         case AfterStep(_, step):
             if not 0 <= step <= len(variant.steps):
@@ -117,7 +122,7 @@ def _at(variant: Variant, stage: str, target: Target) -> Kernel:
         case "lowered":
             return variant.lowered.kernel
         case "finished":
-            return finish(variant.lowered.kernel, target.finishing)
+            return finished_tree(variant, target)
         case _:
             raise TilesmithError(f"there is no stage {stage!r}: there are {', '.join(STAGES)}")
 
@@ -136,13 +141,13 @@ def named(variants: Sequence[Variant], name: str) -> Variant:
 _Line = Line | str  # a line of a tree, or one about it
 
 
-def _told(moments: Sequence[Moment], steps: int, whole: bool) -> Iterator[_Line]:
+def _told(moments: Sequence[Moment], steps: int, whole: bool, words: Members) -> Iterator[_Line]:
     before = ""
     for number, moment in enumerate(moments):
         after = to_text(moment.kernel)
         if number:
             yield ""
-        yield from _heading(number if number <= steps else 0, moment)
+        yield from _heading(number if number <= steps else 0, moment, words)
         if whole or not number:
             yield from (Line(Mark.KEPT, line) for line in after.splitlines())
         else:
@@ -150,8 +155,8 @@ def _told(moments: Sequence[Moment], steps: int, whole: bool) -> Iterator[_Line]
         before = after
 
 
-def _heading(number: int, moment: Moment) -> Iterator[str]:
-    """number: of the step, if it is one."""
+def _heading(number: int, moment: Moment, words: Members) -> Iterator[str]:
+    """number: of the step, if it is one. words: what scalars may be."""
     step = f"step {number}: " * (number > 0)
     yield f"# {step}{moment.title}"
     if moment.span is not None:
@@ -160,7 +165,7 @@ def _heading(number: int, moment: Moment) -> Iterator[str]:
         for use in moment.span.uses:
             yield f"#     of the {use.kind} {use.name}, used in line {use.span.line}"
     yield f"#   {moment.proof}"
-    yield from (f"#     {line}" for line in moment.proof.detail)
+    yield from (f"#     {in_words(line, words)}" for line in moment.proof.detail)
 
 
 def _plain(line: _Line) -> str:

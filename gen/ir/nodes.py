@@ -35,7 +35,7 @@ from .expressions import (
     Var,
 )
 from .transfers import Transfer
-from .types import DType
+from .types import Contraction, DType, Intent
 
 __all__ = [
     "COMPARISONS",
@@ -52,6 +52,7 @@ __all__ = [
     "Cast",
     "Combiner",
     "Const",
+    "Contraction",
     "DefinedCombiner",
     "Delinearize",
     "Destination",
@@ -372,13 +373,6 @@ Stmt = Block | Loop | Delinearize | If | Allocate | Barrier | Transfer | Seq
 
 
 @final
-class Intent(Enum):
-    IN = "in"
-    OUT = "out"
-    INOUT = "inout"
-
-
-@final
 @dataclass(frozen=True, slots=True)
 class Parameter(Node):
     """An array argument; its buffer's scope is GLOBAL, its shape over dims and INDEX scalars."""
@@ -418,3 +412,4 @@ class Kernel(Node):
     assumptions: tuple[Expr, ...]
     body: Stmt
     phases: tuple[Phase, ...] = ()
+    contraction: Contraction = Contraction.FUSED

@@ -1,4 +1,6 @@
-"""Element types: their names in specs, NumPy and C, and what kind of number they hold."""
+"""Element types: their names in specs, NumPy and C, and what kind of number they hold; and the
+other words that a spec says of its arguments and of its arithmetic.
+"""
 
 from enum import Enum
 from typing import final
@@ -113,3 +115,18 @@ _REAL = {DType.COMPLEX64: DType.FLOAT32, DType.COMPLEX128: DType.FLOAT64}
 
 # Loop variables, iteration variables, dims and array indices are all of this type.
 INDEX = DType.INT64
+
+
+@final
+class Intent(Enum):
+    IN = "in"
+    OUT = "out"
+    INOUT = "inout"
+
+
+@final
+class Contraction(Enum):
+    """What becomes of a product of floats that is added to something, beyond what `fma` says."""
+
+    FUSED = "fused"  # lowering fuses the two, alike in every element
+    NONE = "none"  # each is rounded by itself

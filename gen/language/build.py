@@ -70,6 +70,7 @@ def build(spec: KernelSpec, dtypes: Dtypes) -> ir.Kernel:
         tuple(ir.Var(s.name, types.scalars[s.name], span=s.span) for s in spec.scalars),
         assumptions(spec),
         ir.Allocate(temporaries, body) if temporaries else body,
+        contraction=spec.contraction,
         span=spec.span,
     )
 

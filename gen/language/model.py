@@ -246,6 +246,7 @@ class KernelSpec:
     constraints: tuple[ir.Expr, ...]
     requires: tuple[str, ...]
     program: Program
+    contraction: ir.Contraction
     oracle: tuple[Formula, ...]
     accuracy: tuple[Formula, ...]
     example: str

@@ -79,6 +79,7 @@ class File:
     reductions: yaml.Map | None = None
     externals: yaml.Map | None = None
     constraints: tuple[yaml.Scalar, ...] = ()
+    contraction: ir.Contraction = ir.Contraction.FUSED
     oracle: yaml.Scalar | yaml.Map | None = None
     accuracy: yaml.Scalar | yaml.Map | None = None
     example: str = ""
@@ -163,6 +164,7 @@ def read(node: yaml.Node, path: str) -> KernelSpec:
         constraints=(*constraints, *not_empty(sizes, program.requires), *in_range(scalars)),
         requires=tuple(dim for dim in program.requires if dim in dims),
         program=program,
+        contraction=file.contraction,
         oracle=oracle.read(file.oracle, arguments),
         accuracy=oracle.read(file.accuracy, arguments),
         example=file.example,

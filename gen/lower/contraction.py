@@ -4,7 +4,8 @@ Input: a lowered kernel. Output: the kernel with `a*b + c`, `a*b - c` and `c - a
 complex numbers as `fma`, at every place alike, so that the vector code, its tails and the scalar
 code of one level give the same bits. A product that some place needs rounded is fused at none:
 `exp(x*s - max(x*s))` is at most 1, and with one of the two rounded it may be infinite. A sum
-(Update) of products stays as it is: emission adds each product fused. It runs after the last proof:
+(Update) of products stays as it is: emission adds each product fused. A kernel whose spec asks for
+no contraction stays as it is, and emission adds its products rounded. It runs after the last proof:
 that is about exact arithmetic, of which this changes the rounding alone, as
 `poly.rewrites.equivalence` checks.
 """
@@ -20,6 +21,8 @@ from ..ir.walk import children, map_children, walk
 
 
 def contract(kernel: ir.Kernel) -> ir.Kernel:
+    if kernel.contraction is ir.Contraction.NONE:
+        return kernel
     rounded = frozenset(_anywhere(product) for product in _rounded(kernel.body))
 
     def visit(node: ir.Node) -> ir.Node:

@@ -300,7 +300,9 @@ def _placed(
 
 
 def _clamps(block: ir.Block) -> list[Linear]:
-    """What makes the block's clamped indices and affine selections take their first choice."""
+    """What makes the block's clamped indices and affine selections take their first choice; not
+    what no proof can compare a loop with, as a position `i * stride` by a stride that is no number.
+    """
     values = {it.name: b for it, b in zip(block.iters, block.bindings, strict=True)}
     forms: list[Linear] = []
     for node in walk(block.body):
@@ -309,7 +311,20 @@ def _clamps(block: ir.Block) -> list[Linear]:
     for load in loads(block.body):
         for i in load.indices:
             forms += _unclamped(substitute(i, values))[1]
-    return [f for f in forms if not any(map(loads, f.terms))]
+    return [f for f in forms if all(map(_affine, f.terms))]
+
+
+def _affine(atom: ir.Expr) -> bool:
+    """Whether the prover knows the values of the atom of a linear form exactly."""
+    match atom:
+        case ir.Var():
+            return True
+        case ir.Binary(ir.BinaryOp.FLOORDIV | ir.BinaryOp.MOD, whole, ir.Const(int() as by)):
+            return by > 0 and all(map(_affine, linear(whole).terms))
+        case ir.Binary(ir.BinaryOp.MIN | ir.BinaryOp.MAX, a, b):
+            return all(map(_affine, (*linear(a).terms, *linear(b).terms)))
+        case _:
+            return False
 
 
 def _unclamped(expr: ir.Expr) -> tuple[ir.Expr, list[Linear]]:

@@ -20,6 +20,7 @@ from .edges import edge_tiles
 from .loop_bounds import hoist_guards, split_guards
 from .passes import Pass, Passes
 from .pragmas import auto_unroll
+from .register_loops import unroll_over_registers
 from .storage import align, place, shrink
 from .transposed_tiles import turned_edges
 
@@ -60,6 +61,7 @@ PASSES: Passes = (  # of targets without launches and ranks
     Pass("align temporaries", align),
     Pass("place temporaries", place),
     Pass("auto unroll", auto_unroll),
+    Pass("loops over registers", unroll_over_registers),
     Pass("guards", split_guards),
     Pass("edges of tiles", edge_tiles),
     Pass("edges of turned tiles", turned_edges),

@@ -28,8 +28,24 @@ class Pass:
 Passes = tuple[Pass, ...]
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What a recipe asks for and does not get, which is right all the same, and slower. about: the
+    temporary that it is about.
+    """
+
+    about: str
+    message: str
+    hint: str
+
+
 def _unchanged(kernel: Kernel) -> Kernel:
     return kernel
+
+
+def _nothing(kernel: Kernel) -> tuple[Advice, ...]:
+    return ()
 
 
 @final
@@ -41,13 +57,15 @@ class Finishing:
         the reals sees that. by_data: those behind them, which leave out what combines nothing where
         data says so; that is checked for all data. notes: those at the end, which say how
         statements are computed. as_run: the finished tree as the interpreter runs it, with the
-        statements that notes stand for; these must do what was there before.
+        statements that notes stand for; these must do what was there before. advice: on a lowered
+        tree.
     """
 
     exact: Passes
     by_data: Passes = ()
     notes: Passes = ()
     as_run: Callable[[Kernel], Kernel] = _unchanged
+    advice: Callable[[Kernel], tuple[Advice, ...]] = _nothing
 
     @property
     def passes(self) -> Passes:

@@ -4,9 +4,9 @@ Input: a spec, a choice of dtypes and its recipe. Output: names, conditions and 
 variants; the plain schedules that they begin with; and a Variant, the record of one that is made.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import final
+from typing import TypeVar, final
 
 from .. import language as specs
 from ..errors import NoCode, Span, TilesmithError
@@ -19,8 +19,6 @@ from ..poly.workbench import Workbench
 from ..schedule import recipe as recipes
 from ..schedule.base import Primitive, Step
 from .index_limits import NO_LIMITS, Limits, smallest
-from .lower import lower
-from .passes import Passes
 from .specialize import where
 
 
@@ -122,21 +120,36 @@ def plans_of(recipe: Recipe | None, level: str, own: Mapping[str, int]) -> list[
     ]
 
 
-def blamed(missing: NoCode, start: Scheduled, steps: Sequence[Step], passes: Passes) -> NoCode:
-    """The error at the step that brought it; as it is where the plain schedule has it already."""
+E = TypeVar("E", bound=TilesmithError)
+
+
+def blamed(
+    error: E, start: Scheduled, steps: Sequence[Step], attempt: Callable[[Scheduled], object]
+) -> E:
+    """The error of an attempt on the last state, at the step that brought it; as it is where the
+    plain schedule has it already.
+
+    Errors are the same where they say the same up to what details follow.
+    """
     before = (start, *(step.state for step in steps))
+    what = _head(error)
     for state, step in zip(reversed(before[:-1]), reversed(steps), strict=True):
-        if _missing(state, passes) != missing.message:
-            return NoCode(missing.message, step.primitive.span, missing.hint)
-    return missing
+        if _refusal(state, attempt) != what:
+            error.span = step.primitive.span or error.span
+            return error
+    return error
 
 
-def _missing(state: Scheduled, passes: Passes) -> str | None:
-    """Why a target has no code for a state; None where it has."""
+def _head(error: TilesmithError) -> str:
+    return error.message.partition(": ")[0]
+
+
+def _refusal(state: Scheduled, attempt: Callable[[Scheduled], object]) -> str | None:
+    """What the attempt on a state fails with; None where it does not."""
     try:
-        lower(state, passes)
-    except NoCode as error:
-        return error.message
+        attempt(state)
+    except TilesmithError as error:
+        return _head(error)
     return None
 
 

@@ -14,6 +14,7 @@ from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from ..errors import Span
+from ..ir.nodes import Contraction
 from ..ir.types import DType
 from ..language import macros, reader, recipes, yaml
 from ..language.declared import externals, reductions, scalars
@@ -145,6 +146,8 @@ _FILE: dict[str, Schema] = {
     "constraints": {**_list({"type": "string"}),
                     "description": "conditions on sizes that hold at every call"},
     "compute": {"type": "string", "description": "the body"},
+    "contraction": {"enum": [each.value for each in Contraction],
+                    "description": "whether products that are added are fused multiply-adds"},
     "oracle": {**_FORMULAS, "description": "the right result, in NumPy and SciPy"},
     "accuracy": {**_FORMULAS, "description": "the largest absolute error of an element"},
     "example": {"type": "string", "description": "a doctest, with ts and np imported"},

@@ -16,9 +16,8 @@ from .. import language as specs
 from ..errors import NoCode, TilesmithError, told
 from ..ir.nodes import Kernel
 from ..language.model import KernelSpec
-from ..lower.finish import finish
 from ..lower.variants import Plain, Variant, suffix
-from ..pipeline import schedule
+from ..pipeline import finished_tree, schedule
 from ..poly.certificate import Scheduled
 from ..poly.limit import NoAnswer, within
 from ..poly.prove import prove
@@ -166,7 +165,7 @@ def _finished(where: tuple[str, str, str], variant: Variant, target: Target) -> 
     status, detail = str(variant.lowered.standing), ""
     start = time.perf_counter()
     try:
-        finish(variant.lowered.kernel, target.finishing)
+        finished_tree(variant, target)
     except TilesmithError as error:
         status, detail = "refused", str(error)
     seconds = time.perf_counter() - start

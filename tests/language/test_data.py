@@ -8,6 +8,7 @@ import pytest
 
 from gen.ir.interpret.interp import run
 from gen.ir.nodes import Intent, Kernel, Var
+from gen.ir.text.printer import to_text
 from gen.ir.types import DType
 from gen.language import KernelSpec, build, loads
 from gen.pipeline import emit, schedule
@@ -49,20 +50,23 @@ def dims(kernel: Kernel, arrays: Arrays) -> dict[str, int]:
     return {d.name: n for d, n in pairs if isinstance(d, Var)}
 
 
-def check(kernel: KernelSpec, arrays: Arrays, expected: Arrays) -> None:
+def check(
+    kernel: KernelSpec, arrays: Arrays, expected: Arrays, scalars: Mapping[str, int] | None = None
+) -> None:
     """In the interpreter, and compiled on the lowest level and the best."""
+    given_scalars = dict(scalars or {})
     dtypes = {"T": DType.FLOAT64}
     built = build(kernel, dtypes)
     outputs = {p.buffer.name for p in built.parameters if p.intent is Intent.OUT}
     inputs = {n: a for n, a in arrays.items() if n not in outputs}
-    result = run(built, inputs, dims=dims(built, arrays))
+    result = run(built, inputs, given_scalars, dims=dims(built, arrays))
     for name, value in expected.items():
         np.testing.assert_allclose(result[name], value, rtol=1e-12)
     for level in {Level.V2, jit.native_level()}:
         loaded = jit.load(kernel, dtypes, source(kernel, level), level)
         for threads in (1, 2):
             given = {n: a.copy() for n, a in arrays.items()}
-            loaded.compiled(given, {}, threads=threads)
+            loaded.compiled(given, given_scalars, threads=threads)
             for name, value in expected.items():
                 np.testing.assert_allclose(given[name], value, rtol=1e-12)
 
@@ -410,3 +414,81 @@ def test_indices_of_large_numbers_wrap_as_numpys_do() -> None:
         expected = t[np.clip(x + 4 - 3 * w, 0, 255)]
     check(kernel, {"x": x, "w": w, "t": t, "y": np.zeros(5)}, {"y": expected})
     assert "ts_add_i64_s(" in source(kernel, Level.V2)
+
+
+# ---------------------------------------------------------------- conditions on scalars of a call
+
+SPREAD = """
+y[i] = sum(w[q] * x[min(max((i + pad - q) // stride, 0), n - 1)] for q in k
+           if (i + pad - q) % stride == 0 and 0 <= i + pad - q and i + pad - q < n * stride)
+"""
+SPREAD_REST = """\
+scalars: {stride: {type: int64}, pad: {type: int64}}
+sizes: {size: (n - 1) * stride - 2 * pad + k}
+constraints: [stride >= 1, pad >= 0, n >= 1]
+recipes:
+  - target: cpu
+    variants:
+      - when: stride == 2
+        steps: [{vectorize: {loop: y.i, width: 4}}]
+      - steps: []
+"""
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+def test_a_transposed_convolution_by_a_stride_of_the_call(stride: int) -> None:
+    """No domain has a remainder by a scalar; so the condition says which terms count."""
+    kernel = spec(
+        SPREAD,
+        "(n),(k)->(size)",
+        'x: {type: "T[n]"}, w: {type: "T[k]"}, y: {type: "T[size]", intent: out}',
+        SPREAD_REST,
+    )
+    x, w, pad = RNG.standard_normal(9), RNG.standard_normal(4), 1
+    whole = np.zeros(8 * stride + 4)
+    for t, v in enumerate(x):
+        whole[t * stride : t * stride + 4] += v * w
+    wanted = whole[pad:-pad]
+    arrays = {"x": x, "w": w, "y": np.full_like(wanted, np.nan)}
+    check(kernel, arrays, {"y": wanted}, {"stride": stride, "pad": pad})
+
+
+def test_an_update_under_a_product_of_indices_and_scalars() -> None:
+    kernel = spec(
+        "for i in m:\n    for j in n:\n        if i * s + j < n:\n            y[i] += x[j]",
+        "(m),(n)->(m)",
+        'y: {type: "T[m]", intent: inout}, x: {type: "T[n]"}',
+        "scalars: {s: {type: int64}}\n" + PLAIN,
+    )
+    x, y = RNG.standard_normal(10), RNG.standard_normal(5)
+    wanted = [v + x[: max(10 - 3 * i, 0)].sum() for i, v in enumerate(y)]
+    check(kernel, {"x": x, "y": y}, {"y": np.array(wanted)}, {"s": 3})
+
+
+def test_a_domain_stays_one_where_it_is_affine() -> None:
+    """A remainder by a number, or by a dim, is known exactly: no value is computed in vain."""
+    kernel = spec(
+        "y[i] = sum(x[j] for j in n if (i + j) % 2 == 0 and (i + 1) % n > 0)",
+        "(n)->(n)",
+        'x: {type: "T[n]"}, y: {type: "T[n]", intent: out}',
+        "constraints: [n >= 1]\n",
+    )
+    text = to_text(build(kernel, {"T": DType.FLOAT64}))
+    assert "where=(y.i + y.j) % 2 == 0 and (y.i + 1) % n > 0" in text
+
+
+def test_a_statement_under_a_remainder_by_a_scalar_is_told_what_to_write() -> None:
+    kernel = spec(
+        "for i in n:\n    y[i] = 0\n    if i % s == 0:\n        y[i] = x[i]",
+        "(n)->(n)",
+        'x: {type: "T[n]"}, y: {type: "T[n]", intent: out}',
+        "scalars: {s: {type: int64}}\nconstraints: [s >= 1]\n" + PLAIN,
+    )
+    with pytest.raises(Refused) as raised:
+        source(kernel, Level.V2)
+    assert str(raised.value) == (
+        "k.yaml:14:11: error: block 'y_1' runs where `y.i % s == 0`, which is neither affine nor a"
+        " condition on inputs\n              y[i] = x[i]\n              ^^^^^^^^^^^\n"
+        "  hint: say it as a value, `y[i] = a if ... else b`, or in the condition of a reduction;"
+        " or fix what it divides by with `when`"
+    )

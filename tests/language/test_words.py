@@ -9,8 +9,10 @@ from gen.binding.cython import docstring, parameters
 from gen.binding.entry import manifest_entry
 from gen.binding.manifest import entry_from_json, entry_to_json
 from gen.binding.stubs import stubs
+from gen.cli import main
 from gen.errors import SpecError
 from gen.language import build, choices, loads
+from gen.language.syntax.members import in_words
 from gen.poly.certificate import Scheduled
 from gen.poly.prove import prove
 from gen.poly.values.flow import plain_flow
@@ -142,3 +144,51 @@ def test_what_a_call_establishes() -> None:
     entry = manifest_entry(spec, ["v2"], {})
     assert entry.constraints == ("shape >= 0", "shape < 3")
     assert entry.size_rules == ()  # these are no sizes
+
+
+SHIFT = """\
+tilesmith: 1
+kernel: shifted
+doc: x, or x one place on.
+signature: (n)->(n)
+dtypes: {T: [float64]}
+arguments:
+  x: {type: "T[n]"}
+  y: {type: "T[n]", intent: out}
+scalars:
+  mode: {type: [same, back], default: same}
+compute: |
+  for i in n:
+      if mode == "same":
+          y[i] = x[i]
+      if mode == "back" and i > 0:
+          y[i] = x[i - 1]
+"""
+
+
+def test_a_counterexample_says_the_word(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Proofs know its number alone; messages of `prove`, and of each step, have the word."""
+    path = tmp_path / "shifted.yaml"
+    path.write_text(SHIFT)
+    assert main(["prove", "--levels", "v3", str(path)]) == 1
+    said = "the spec leaves element [0] of 'y' unwritten (for example: n=1, mode='back'; element"
+    assert said in capsys.readouterr().out
+    parallel = "recipes: [{target: cpu, variants: [{steps: [{parallel: {loop: y.i}}]}]}]\n"
+    kept = '          y[i] = x[i]\n      if mode == "back":\n          y[i] = y[max(i - 1, 0)]\n'
+    before, _, _ = SHIFT.partition("          y[i] = x[i]\n")
+    path.write_text(before.replace('if mode == "same":', "if n > 0:") + kept + parallel)
+    assert main(["prove", "--levels", "v3", str(path)]) == 1
+    printed = capsys.readouterr().out
+    assert "parallel (loop y.i): " in printed and "mode='back'" in printed
+    assert "mode=1" not in printed
+    assert main(["show", "--steps", str(path)]) == 0
+    printed = capsys.readouterr().out
+    assert "mode='back'" in printed and "mode=1" not in printed
+
+
+def test_numbers_of_other_things_stay() -> None:
+    text = "for example: m=1, mode=1, x.mode=1, amode=0; where `mode == 0 and mode != 1`, mode=17"
+    assert in_words(text, {"mode": ("same", "back")}) == (
+        "for example: m=1, mode='back', x.mode=1, amode=0;"
+        " where `mode == 'same' and mode != 'back'`, mode=17"
+    )

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gen.errors import TilesmithError
 from gen.ir.algebra import TRUE, index
@@ -9,9 +11,11 @@ from gen.ir.index.facts import of_kernel
 from gen.ir.index.linear import Linear, linear, tidy
 from gen.ir.index.simplify import resolve
 from gen.ir.interpret.interp import run
+from gen.ir.interpret.sizes import value
 from gen.ir.nodes import Allocate, Binary, Buffer, If, Kernel, Loop, LoopKind, Scope, Var
 from gen.ir.rules.verify import verify
 from gen.ir.text.parser import from_text
+from gen.ir.text.print_expr import expr_to_text
 from gen.ir.text.printer import to_text
 from gen.ir.types import DType
 from gen.ir.walk import blocks, loops, nested, walk
@@ -22,6 +26,7 @@ from gen.poly.prove import prove
 from gen.poly.witness import Refused
 from gen.targets.cpu.levels import Level, Processor
 from gen.targets.cpu.target import Cpu
+from tests.schedule.support import assert_same, schedule, start
 from tests.targets import kernels
 from tests.targets.kernels import Case, lowered
 
@@ -221,6 +226,54 @@ def k(n, y: Out[int64[n]]):
     assert linear(found) - linear(wanted) == Linear()
 
 
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        ("(y.i - 1) % n", "y.i - 1"),
+        ("(y.i + 1) % n", "y.i + 1"),
+        ("(y.i - 2) % n", "(y.i - 2) % n"),  # the first of them is the last of the ring
+        ("(y.i + n - 1) % n", "y.i - 1"),
+        ("(y.i - n - 2) % n", "(y.i - n - 2) % n"),  # two turns back, of the first of them
+        ("(y.i - n) % n", "y.i"),
+        ("(y.i + 1) // n", "0"),
+        ("(y.i - n) // n * n + (y.i + n) // n * 3", "3 - n"),
+        ("(y.i - 1) % (n + 1) + 5 % s", "y.i - 1 + 5 % s"),
+    ],
+)
+def test_turns_around_a_ring_are_decided_away_from_its_ends(text: str, result: str) -> None:
+    kernel = from_text(f"""
+def k(n, s: int64, y: Out[int64[n]]):
+    for y.i in range(1, n - 1):
+        with block("y", i=spatial(y.i, n), where={text} == {result}):
+            y[i] = 1
+""")
+    block = blocks(kernel.body)[0]
+    assert isinstance(block.predicate, Binary)
+    facts = of_kernel(kernel).inside(loops(kernel.body)[0])
+    found, wanted = resolve(block.predicate.lhs, facts), block.predicate.rhs
+    assert linear(found) - linear(wanted) == Linear()
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(-12, 12), st.integers(-3, 3), st.integers(0, 4), st.integers(0, 4))
+def test_what_is_decided_of_turns_is_their_value(c: int, more: int, first: int, last: int) -> None:
+    """For all sizes and all iterations that there are."""
+    kernel = from_text(f"""
+def k(n, y: Out[int64[n]]):
+    for y.i in range({first}, n - {last}):
+        with block("y", i=spatial(y.i, n), where=(y.i + {c} + n*{more}) % n == (y.i + {c}) // n):
+            y[i] = 1
+""")
+    (block,), (loop,) = blocks(kernel.body), loops(kernel.body)
+    facts = of_kernel(kernel).inside(loop)
+    assert isinstance(block.predicate, Binary)
+    for expr in (block.predicate.lhs, block.predicate.rhs):
+        found = resolve(expr, facts)
+        for n in range(1, 9):
+            for i in range(first, n - last):
+                assert value(found, {"n": n, "y.i": i}) == value(expr, {"n": n, "y.i": i})
+
+
 def test_guards_of_serial_loops_become_bounds() -> None:
     kernel = lowered("""
 def copy(n, x: float32[n], y: Out[float32[n]]):
@@ -404,3 +457,24 @@ def diagonals(n, x: float32[n, n], y: InOut[float32[n]]):
     x = np.random.default_rng(2).standard_normal((9, 9)).astype("f")
     before, after = (run(k, {"x": x, "y": np.zeros(9, "f")})["y"] for k in (kernel, done))
     np.testing.assert_array_equal(before, after)
+
+
+@pytest.mark.parametrize("place", ["i*s + k", "i*s + k - 3", "(i - s)*n + k", "s // (i + 1) + k"])
+def test_a_loop_is_cut_at_no_place_that_proofs_do_not_know(place: str) -> None:
+    """A clamp there stays one, and is a mask of vectors; the tail is cut off all the same."""
+    text = f"""
+def k(n, s: int64, x: float32[n], y: Out[float32[n]]):
+    assume(s >= 1)
+    assume(n >= 1)
+    for y.i in range(n):
+        for y.k in range(s):
+            with block("y", i=spatial(y.i), k=reduction(y.k), initialises=True):
+                y[i] = combine.max(y[i], x[min(max({place}, 0), n - 1)])
+"""
+    plain = start(text)
+    (*_, last) = schedule(plain, "- vectorize: {loop: y.k, width: 4}")
+    state = lower(last.state, Cpu(Level.V3).lowering)
+    prove(plain.kernel, state)
+    bounds = [loop.upper for loop in loops(state.kernel.body) if loop.var == "y.k_0"]
+    assert {expr_to_text(b) for b in bounds} == {"s // 4", "(s + 3) // 4"}
+    assert_same(plain.kernel, state.kernel, (1, 2, 9), {"s": 6})

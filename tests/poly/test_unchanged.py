@@ -9,6 +9,7 @@ from gen.ir.nodes import (
     BinaryOp,
     Call,
     Const,
+    Contraction,
     DefinedCombiner,
     Expr,
     Function,
@@ -25,6 +26,12 @@ from gen.poly.witness import Refused
 
 HEAD = "def k(n, s, x: float32[n], a: float32[n], p: int64[n], y: InOut[float32[n + 64]]):\n"
 SAME = [
+    (
+        "turns around a ring that are decided where the block runs",
+        "for i in range(1, n - 1):\n"
+        '  with block("b", t=spatial(i)):\n    y[t] = x[(t - 1) % n] + x[p[(t + 1) % n] % n]\n',
+        'for i in range(1, n - 1):\n  with block("b"):\n    y[i] = x[i - 1] + x[p[i + 1] % n]\n',
+    ),
     (
         "loops written out",
         "for i in range(n):\n"
@@ -216,6 +223,18 @@ WRONG = [
     ("a side that indices and data choose", "i > 3 and a", "i > 2 and a", "is emitted with"),
     ("an unknown number with itself in it", "~~(p", "~(p", "is emitted with"),
     ("an unknown number with itself in it", "~~(p", "~~~~(p", "is emitted with"),
+    (
+        "turns around a ring that are decided where the block runs",
+        "x[i - 1]",
+        "x[i]",
+        "emitted with",
+    ),
+    (
+        "turns around a ring that are decided where the block runs",
+        "p[i + 1]",
+        "p[i]",
+        "emitted with",
+    ),
     ("fused products", "-x[i])", "x[i])", "is emitted with"),
     ("fused products", "fma(-x[i], x[i], a[i])", "fma(x[i], x[i], -a[i])", "is emitted with"),
     ("fused products", "fma(x[i], a[i]", "fma(x[i], x[i]", "is emitted with"),
@@ -369,3 +388,16 @@ def test_what_a_spec_defines_is_compared_too() -> None:
     check_unchanged(proved, combined(Call(Function.FMA, (b, b, a))))
     with pytest.raises(Refused, match="'b' is emitted as a statement of another kind"):
         check_unchanged(proved, combined(Call(Function.FMA, (b, a, a))))
+
+
+def test_a_kernel_without_contraction_has_no_product_fused() -> None:
+    before, after = (
+        replace(kernel(body), contraction=Contraction.NONE)
+        for name, *bodies in SAME
+        if name == "fused products"
+        for body in bodies
+    )
+    with pytest.raises(Refused, match="block 'b' is emitted with"):
+        check_unchanged(before, after)
+    with pytest.raises(Refused, match="other arguments"):
+        check_unchanged(before, replace(after, contraction=Contraction.FUSED))

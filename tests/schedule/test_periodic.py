@@ -7,6 +7,7 @@ import pytest
 from gen.errors import ScheduleError
 from gen.ir.text.parser import from_text
 from gen.ir.text.printer import to_text
+from gen.lower.finish import finish
 from gen.lower.lower import lower
 from gen.poly.prove import prove
 from gen.poly.witness import Refused
@@ -98,3 +99,22 @@ def test_neighbours_too_far_around_the_ring() -> None:
     state = start(far)
     (*_, last) = schedule(state, VECTORS)
     prove(state.kernel, lower(last.state, Cpu(Level.V3).lowering))
+
+
+def test_where_both_ends_are_peeled_nothing_is_divided() -> None:
+    """All of the rest is vectors, and so fast as a stencil that has no ring."""
+    plain = start("""\
+def ring(n, x: float32[n], y: Out[float32[n]]):
+    assume(n >= 2)
+    for y.i in range(n):
+        with block("y", i=spatial(y.i)):
+            y[i] = x[(i - 1) % n] + x[(i + 1) % n]
+""")
+    steps = (
+        "- peel: {loop: y.i, at: 1, as: [y.first, y.i]}\n"
+        "- peel: {loop: y.i, at: -1, as: [y.i, y.last]}\n"
+        "- vectorize: {loop: y.i, width: 8}"
+    )
+    target = Cpu(Level.V3)
+    lowered = lower(schedule(plain, steps)[-1].state, target.lowering).kernel
+    assert "%" not in to_text(finish(lowered, target.finishing))

@@ -115,7 +115,7 @@ def _function(symbol: str, kernel: ir.Kernel) -> str:
     taken, seen = call.arguments(kernel, named, lambda _: frozenset(), (), everywhere)
     lines += [line for *_, line in taken]
     lines += [f"const int64_t {named.variables[p.name]} = 0;" for p in kernel.phases]
-    code = _Code(named, everywhere, seen, of_kernel(kernel))
+    code = _Code(named, everywhere, seen, of_kernel(kernel), finishing.fuses(kernel))
     lines += [*_statement(kernel.body, code), "return TS_OK;"]
     return "\n".join([f"static int {symbol}(const ts_call *call)", "{", *indented(lines), "}"])
 
@@ -128,11 +128,12 @@ class _Code:
     dtypes: Dtypes
     views: Mapping[str, views.View]
     facts: Facts
+    fuses: bool
     held: tuple[str, ...] = ()
 
     @property
     def scalars(self) -> expr.Scalars:
-        return views.plain_scalars(self.names.variables, self.views, self.facts)
+        return views.plain_scalars(self.names.variables, self.views, self.facts, fuses=self.fuses)
 
 
 def _statement(s: ir.Stmt, c: _Code) -> list[str]:
@@ -165,8 +166,7 @@ def _statement(s: ir.Stmt, c: _Code) -> list[str]:
 
 
 def _allocated(s: ir.Allocate, c: _Code) -> list[str]:
-    lines: list[str] = []
-    after: list[str] = []
+    lines, after = list[str](), list[str]()
     for b in s.buffers:
         name = c.names.arrays[b.name]
         if b.scope is ir.Scope.HEAP:

@@ -3,23 +3,30 @@
 import numpy as np
 import pytest
 
+from gen.ir.text.printer import to_text
 from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
 
-from .kernels import compiled
+from .kernels import Compiled, compiled, lowered
 
 
 def copied(
-    tile: str, store: str, load: str, outer: str = "unrolled", dtype: str = "float32"
+    tile: str,
+    store: str,
+    load: str,
+    outer: str = "unrolled",
+    dtype: str = "float32",
+    rows: int = 2,
 ) -> str:
     return f"""
-def copied(n, x: {dtype}[n, 2, 8], y: Out[{dtype}[n, 2, 8]]):
+def copied(n, x: {dtype}[n, {rows}, 8], y: Out[{dtype}[n, {rows}, 8]]):
     for y.i in range(n):
         with allocate({tile} @ register):
-            for t.a in {outer}(2):
+            for t.a in {outer}({rows}):
                 for t.l in vectorized(8):
                     with block("t", i=spatial(y.i), a=spatial(t.a), l=spatial(t.l)):
                         {store} = x[i, a, l]
-            for y.a in {outer}(2):
+            for y.a in {outer}({rows}):
                 for y.l in vectorized(8):
                     with block("y", i=spatial(y.i), a=spatial(y.a), l=spatial(y.l)):
                         y[i, a, l] = {load}
@@ -37,28 +44,62 @@ def test_vectors_longer_and_shorter_than_native_ones(level: Level, dtype: str) -
     np.testing.assert_array_equal(x, y)
 
 
-@pytest.mark.parametrize(
-    ("tile", "store", "load", "outer"),
-    [
-        ("t=float32[2, 8]", "t[a, l]", "t[a, l]", "range"),  # at no constant place
-        ("t=float32[2, 16]", "t[a, 2*l]", "t[a, 2*l]", "unrolled"),  # not whole vectors
-        (  # a scalar at no constant place
-            "t=float32[2, 8]",
-            "t[a, l]",
-            "t[a, l] + (t[a, min(n, 7)] - t[a, min(n, 7)])",
-            "unrolled",
-        ),
-    ],
-)
-def test_other_places_are_in_a_local_array(
-    level: Level, tile: str, store: str, load: str, outer: str
-) -> None:
-    kernel = compiled(copied(tile, store, load, outer), level)
-    assert "_Alignas(64) float t[" in kernel.source
-    x = np.arange(48, dtype="f").reshape(3, 2, 8)
+def advised(text: str, level: Level) -> list[str]:
+    found = Cpu(level).finishing.advice(lowered(text, level))
+    assert {a.about for a in found} <= {"t"}
+    starts = "'t' is to be in registers, and is in memory: "
+    assert all(a.message.startswith(starts) for a in found)
+    return [f"{a.message.removeprefix(starts)}; {a.hint}" for a in found]
+
+
+def check_copies(kernel: Compiled, rows: int = 2) -> None:
+    x = np.arange(3 * rows * 8, dtype="f").reshape(3, rows, 8)
     y = np.zeros_like(x)
     kernel({"x": x, "y": y})
     np.testing.assert_array_equal(x, y)
+
+
+LONG = copied("t=float32[70, 8]", "t[a, l]", "t[a, l]", "range", rows=70)
+STRIDED = copied("t=float32[2, 16]", "t[a, 2*l]", "t[a, 2*l]")
+GATHERED = copied("t=float32[2, 8]", "t[a, l]", "t[a, l] + (t[a, min(n, 7)] - t[a, min(n, 7)])")
+ONE = copied("t=float32[2, 8]", "t[a, l]", "t[a, l]").replace("t.l in vectorized", "t.l in range")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (LONG, "block 't' writes it where the index of 't.a' says; unroll or vectorize t.a: a loop"
+         " whose extent is a number, as `split` makes it"),
+        (STRIDED, "the 8 lanes of block 't' are no whole vectors of it; vectorize by $lanes a loop"
+         " that walks its last axis, whose length is a multiple of it (transform_layout), or give"
+         " 't' another scope"),
+        (GATHERED, "block 'y' reads it where the index of 'n' says; compute it at a loop around"
+         " which its indices are constant, or give it another scope"),
+        (ONE, "block 't' writes one element of it, where block 'y' takes vectors; vectorize both"
+         " along the same axis, or neither"),
+    ],
+)  # fmt: skip
+def test_other_places_are_in_a_local_array_and_advice_says_why(
+    level: Level, text: str, said: str
+) -> None:
+    kernel = compiled(text, level)
+    assert "_Alignas(64) float t[" in kernel.source
+    check_copies(kernel, 70 if text is LONG else 2)
+    assert advised(text, level) == [said]
+
+
+def test_short_loops_over_registers_are_unrolled(level: Level) -> None:
+    text = copied("t=float32[2, 8]", "t[a, l]", "t[a, l]", "range")
+    kernel = compiled(text, level)
+    assert "ts_f32 t[" in kernel.source
+    assert not advised(text, level)
+    check_copies(kernel)
+
+
+def test_loops_stay_where_unrolling_is_not_enough(level: Level) -> None:
+    """A place that depends on a size is none, whatever is unrolled."""
+    text = GATHERED.replace("y.a in unrolled", "y.a in range")
+    assert "for y.a in range(2)" in to_text(lowered(text, level))
 
 
 @pytest.mark.parametrize("element", [0, 3, 7])
@@ -82,6 +123,10 @@ def test_vectors_of_several_lengths_are_in_a_local_array(level: Level) -> None:
     )
     kernel = compiled(text, level)
     assert ("ts_f32 t[" in kernel.source) is (level is Level.V2)
+    assert advised(text, level) == (level is not Level.V2) * [
+        "it is accessed by vectors of 4 and of 8 elements; give the vectorized loops over it one"
+        " width, as $lanes"
+    ]
     x = np.arange(48, dtype="f").reshape(3, 2, 8)
     y = np.zeros_like(x)
     kernel({"x": x, "y": y})
@@ -104,6 +149,7 @@ def k(n, x: {dtype}[n, {width}], y: Out[{dtype}[n]]):
                     y[i] = combine.max(y[i], t[l])
 """
     kernel = compiled(text, level)
+    assert not advised(text, level)
     x = np.arange(3 * width, dtype=dtype).reshape(3, width)[::-1].copy() - 5
     x = x.astype(dtype)
     y = np.zeros(3, dtype)

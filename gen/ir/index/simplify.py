@@ -51,10 +51,27 @@ def _resolve(expr: Expr, facts: Facts) -> Expr:
             whole = linear(floordiv(linear(_resolve(lhs, facts)).expr(), int(divisor)))
             left = {atom: c for atom, c in whole.terms.items() if not _is_zero(atom, facts)}
             return Linear(left, whole.constant).expr()
+        case Binary(BinaryOp.FLOORDIV | BinaryOp.MOD as op, lhs, rhs):
+            value, size = linear(_resolve(lhs, facts)), linear(_resolve(rhs, facts))
+            turn = _turn(value, size, facts)
+            if turn is None:
+                return Binary(op, value.expr(), size.expr())
+            return index(turn) if op is BinaryOp.FLOORDIV else (value - size * turn).expr()
         case Binary(op, lhs, rhs):
             return Binary(op, _resolve(lhs, facts), _resolve(rhs, facts))
         case _:
             return expr
+
+
+def _turn(value: Linear, size: Linear, facts: Facts) -> int | None:
+    """The quotient by a size, where the facts decide that it is 0, or one turn around a ring: as of
+    `(i - 1) % n` and `(i + 1) % n`, away from the ends and at them. The size is positive then.
+    """
+    for turn in (0, -1, 1):
+        rest = value - size * turn
+        if facts.holds(rest) and facts.holds(size - rest - 1):
+            return turn
+    return None
 
 
 def _remainder(value: Linear, divisor: int, facts: Facts) -> Expr:

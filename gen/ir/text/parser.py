@@ -62,6 +62,7 @@ def _kernel(function: ast.FunctionDef, names: Names) -> ir.Kernel:
         scalars={s.name: s.dtype for s in scalars},
     )
     assumptions: list[ir.Expr] = []
+    contraction = ir.Contraction.FUSED
     for i, statement in enumerate(function.body):
         match statement:
             case ast.FunctionDef(decorator_list=[ast.Call(ast.Name("external"))]):
@@ -70,13 +71,17 @@ def _kernel(function: ast.FunctionDef, names: Names) -> ir.Kernel:
             case ast.FunctionDef():
                 defined = _combiner(statement, inner)
                 inner = replace(inner, combiners={**inner.combiners, defined.name: defined})
+            case ast.Expr(ast.Call(ast.Name("contraction"), [ast.Constant("none")], [])):
+                contraction = ir.Contraction.NONE
             case ast.Expr(ast.Call(ast.Name("assume"), [condition], [])):
                 assumptions.append(expression(condition, DType.BOOL, inner))
             case _:
                 body = _suite(function.body[i:], inner)
                 name, at = from_script(function.name), names.span(function)
                 assumed = tuple(assumptions)
-                return ir.Kernel(name, dims, parameters, scalars, assumed, body, phases, span=at)
+                return ir.Kernel(
+                    name, dims, parameters, scalars, assumed, body, phases, contraction, span=at
+                )
     names.refuse(function, f"kernel '{function.name}' has no body")
 
 

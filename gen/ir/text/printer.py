@@ -60,6 +60,8 @@ def to_text(kernel: ir.Kernel) -> str:
         *(f"{to_script(p.name)}: Phase[{to_script(p.buffer)}, {p.size}]" for p in kernel.phases),
     ]
     lines = _fit(f"def {to_script(kernel.name)}(", arguments, "):", 0)
+    if kernel.contraction is not ir.Contraction.FUSED:
+        lines.append(f"    contraction({kernel.contraction.value!r})")
     lines += [line for external in externals(kernel.body) for line in _external(external)]
     lines += _combiners(kernel)
     lines += [f"    assume({expr_text(a, DType.BOOL)})" for a in kernel.assumptions]

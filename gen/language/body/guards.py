@@ -12,7 +12,7 @@ all domains exactly; a comparison with what an array holds is a *guard*, under w
 Lowering (`lower.narrowing`) makes the loops as short as the guards say.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from functools import reduce
 from typing import assert_never
@@ -36,6 +36,7 @@ from ..syntax.nodes import (
 )
 from .scope import Declared, unused
 
+OPAQUE = (BinaryOp.MUL, BinaryOp.FLOORDIV, BinaryOp.MOD)
 UPDATES = (BinaryOp.ADD, BinaryOp.SUB, BinaryOp.MUL)
 
 
@@ -61,7 +62,7 @@ def _statement(statement: syntax.Statement, declared: Declared) -> Iterator[synt
             whole, tests = _whole(over, read, declared)
             yield For(whole, tuple(_under(s, tests) for s in inner), span=statement.span)
         case If(condition, body):
-            domain, guard = _split(condition, declared)
+            domain, guard = _split(condition, declared, {BinaryOp.MUL})
             inner = with_guards(body, declared)
             if guard is not None:
                 if not (len(inner) == 1 and isinstance(inner[0], Assign)):
@@ -132,7 +133,7 @@ def _folds(expr: Expr, declared: Declared) -> Expr:
         return syntax.with_parts(expr, new)
     domain, guard = None, None
     if expr.condition is not None:
-        domain, guard = _split(expr.condition, declared)
+        domain, guard = _split(expr.condition, declared, OPAQUE)
     value = _folds(expr.value, declared)
     over: tuple[Range, ...] = ()
     for r in expr.over:
@@ -222,12 +223,33 @@ def _reads_data(expr: Expr, declared: Declared) -> bool:
     )
 
 
-def _split(condition: Expr, declared: Declared) -> tuple[Expr | None, Expr | None]:
-    """The conjuncts over dims and indices, and those on data."""
+def _is_opaque(expr: Expr, declared: Declared, of: Collection[BinaryOp]) -> bool:
+    """Whether the prover cannot know where a condition on indices holds: it has a product of what
+    are no numbers in it, or a quotient or remainder by an integer parameter, which calls give.
+    """
+    for e in syntax.descend(expr):
+        match e:
+            case Binary(BinaryOp.MUL as op, lhs, rhs) if op in of:
+                if [*syntax.names(lhs)] and [*syntax.names(rhs)]:
+                    return True
+            case Binary(op, _, rhs) if op in of:
+                if not declared.scalars.keys().isdisjoint(syntax.names(rhs)):
+                    return True
+            case _:
+                pass
+    return False
+
+
+def _split(
+    condition: Expr, declared: Declared, opaque: Collection[BinaryOp]
+) -> tuple[Expr | None, Expr | None]:
+    """The conjuncts over dims and indices, and those on data, or by one of the operators on what
+    the prover does not know.
+    """
     domain: Expr | None = None
     data: Expr | None = None
     for part in _conjuncts(condition):
-        if _reads_data(part, declared):
+        if _reads_data(part, declared) or _is_opaque(part, declared, opaque):
             data = _both(data, part)
         else:
             domain = _both(domain, part)

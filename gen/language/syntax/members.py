@@ -1,14 +1,17 @@
 """Scalars that are words: `activation == "relu"` compares the scalar with the word's number.
 
 Input: a tree of Python. Output: the same tree, with numbers for words. Raises SpecError where a
-word is none of its scalar's, and where such a scalar is more than compared with a word.
+word is none of its scalar's, and where such a scalar is more than compared with a word. What comes
+after knows numbers alone; errors get their words back here.
 """
 
 import ast
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from ...errors import Span, SpecError
+from ...errors import Span, SpecError, TilesmithError
 from .. import yaml
 
 Members = Mapping[str, tuple[str, ...]]
@@ -49,3 +52,28 @@ def one_of(words: tuple[str, ...]) -> str:
     """The words as a message lists them."""
     *first, last = map(repr, words)
     return f"{', '.join(first)} or {last}" if first else last
+
+
+def in_words(text: str, members: Members) -> str:
+    """A message with words where it has their numbers: `mode=1` and `mode == 1` of a proof, to
+    which such a scalar is a number, become `mode='back'` and `mode == 'back'`.
+    """
+    for name, words in members.items():
+
+        def said(found: re.Match[str], words: tuple[str, ...] = words) -> str:
+            number = int(found[2])
+            return f"{found[1]}{words[number]!r}" if number < len(words) else found[0]
+
+        text = re.sub(rf"((?<![\w.]){name}(?:=| [!=]= ))(\d+)\b", said, text)
+    return text
+
+
+@contextmanager
+def errors_in_words(members: Members) -> Iterator[None]:
+    """Errors from inside say words for the numbers of scalars that are words."""
+    try:
+        yield
+    except TilesmithError as error:
+        error.message = in_words(error.message, members)
+        error.notes = tuple(in_words(note, members) for note in error.notes)
+        raise

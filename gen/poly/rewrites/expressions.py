@@ -30,6 +30,7 @@ class Around:
     """What is around a statement: variables, and conditions on them that hold.
 
     outer: what is around that, if anything is; its own variables and conditions come first.
+    fuses: a product and what it is added to may be one operation.
     """
 
     parameters: isl.Space
@@ -37,9 +38,10 @@ class Around:
     variables: tuple[str, ...] = ()
     conditions: tuple[ir.Expr, ...] = ()
     outer: "Around | None" = None
+    fuses: bool = False
 
     def enter(self, variables: Sequence[str], *conditions: ir.Expr) -> "Around":
-        return Around(self.parameters, self.context, tuple(variables), conditions, self)
+        return Around(self.parameters, self.context, tuple(variables), conditions, self, self.fuses)
 
     def inside(self, stmt: ir.Loop | ir.Delinearize | ir.If) -> "Around":
         """What is around its body. A condition on an array that is written there was true as the
@@ -195,9 +197,17 @@ class Site:
             return None
 
     def affine(self, expr: ir.Expr, where: isl.Set | None) -> isl.PwAff | None:
+        """The index expression at the points of `where`, and maybe elsewhere. Around a ring of
+        symbolic length it is known only by where the points are.
+        """
         named = self._named(expr, lambda known, e: self._is(known, e, where))
         try:
             return affine(named, self.at)
+        except NotAffine:
+            pass
+        try:
+            here = self.domain if where is None else where
+            return affine(named, replace(self.at, known=here))
         except NotAffine as e:
             _require_known(named, e.expr)
             return None
@@ -287,7 +297,10 @@ class Site:
                 ir.Update(ir.DefinedCombiner() as ours),
                 ir.Update(ir.DefinedCombiner() as theirs),
             ):
-                alone = Site(Around(self.around.parameters, self.around.context), (), self.unknown)
+                outside = Around(
+                    self.around.parameters, self.around.context, fuses=self.around.fuses
+                )
+                alone = Site(outside, (), self.unknown)
                 return repr(replace(ours, combined=())) == repr(
                     replace(theirs, combined=())
                 ) and all(
@@ -334,7 +347,7 @@ class Site:
 
     def _fused(self, a: ir.Expr, b: ir.Expr, where: isl.Set | None) -> bool:
         """Whether the second is `a*b + c`, `a*b - c` or `c - a*b` of the first as one operation."""
-        if not (dtype_of(a).is_float or dtype_of(a).is_complex):
+        if not (self.around.fuses and (dtype_of(a).is_float or dtype_of(a).is_complex)):
             return False
         match a, b:
             case ir.Binary(ir.BinaryOp.ADD, lhs, rhs), ir.Call(ir.Function.FMA, (x, y, z)):

@@ -320,6 +320,10 @@ def _require_readable(condition: ir.Expr, block: ir.Block, around: Surroundings)
             f"block '{block.name}' runs where `{expr_to_text(condition)}`, which is neither affine"
             " nor a condition on inputs",
             span=block.span,
+            hint=None
+            if read
+            else "say it as a value, `y[i] = a if ... else b`, or in the condition of a reduction;"
+            " or fix what it divides by with `when`",
         )
 
 

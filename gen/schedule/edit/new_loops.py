@@ -10,10 +10,21 @@ from dataclasses import dataclass, replace
 from itertools import islice, product
 from typing import final
 
-from ...ir.algebra import add, ceildiv, conjunction, conjuncts, floordiv, index, less, sub
+from ...ir.algebra import add, ceildiv, conjunction, conjuncts, floordiv, index, less, mul, sub
 from ...ir.index.bounds import LoopRange, at_most, highest, larger, lowest, normal, sides, smaller
-from ...ir.index.linear import constant, linear, same
-from ...ir.nodes import Binary, BinaryOp, Block, Expr, IterKind, IterVar, Loop, Stmt, Var
+from ...ir.index.linear import Linear, constant, linear, same
+from ...ir.nodes import (
+    Binary,
+    BinaryOp,
+    Block,
+    Const,
+    Expr,
+    IterKind,
+    IterVar,
+    Loop,
+    Stmt,
+    Var,
+)
 from ...ir.walk import substitute, variables
 from ...poly.queries.extents import greatest
 from .tree import CannotApply, fresh, nest, ranges_of, scope_of, serial_loop
@@ -77,25 +88,57 @@ def union(a: Region, b: Region, ranges: tuple[LoopRange, ...]) -> Region:
 def required(places: Sequence[Expr], region: Region, iters: frozenset[str]) -> dict[str, Interval]:
     """What a region means for the iteration variables that index it.
 
-    An axis `a*v + rest`, `a` not 0, gives `v`'s interval where `rest` has no other of `iters`.
+    An axis `a*v + rest`, `a` not 0, gives `v`'s interval where `rest` has no other of `iters`; so
+    does a quotient of that by a number. A quotient and a remainder by one number, each one value in
+    the region, together give one value: `v // 2` and `v % 2` say what v is.
     """
     result: dict[str, Interval] = {}
-    for place, interval in zip(places, region, strict=True):
-        form = linear(place)
-        inner = [(atom, c) for atom, c in form.terms.items() if variables(atom) & iters]
-        if not all(isinstance(atom, Var) for atom, _ in inner):
-            continue
-        if interval is None or len(inner) != 1:
-            continue
-        atom, c = inner[0]
-        assert isinstance(atom, Var)
-        rest = form.without(atom).expr()
-        low, high = sub(interval.lower, rest), sub(interval.upper, rest)
-        if c < 0:
-            low, high, c = sub(0, high), sub(0, low), -c
-        found = Interval(ceildiv(normal(low), c), floordiv(normal(high), c))
-        result.setdefault(atom.name, found)
+    pairs = [*_wholes(places, region), *zip(places, region, strict=True)]  # the first counts
+    for place, interval in reversed(pairs):
+        found = _solved(linear(place), interval, iters) if interval else None
+        result.update([found] if found else [])
     return result
+
+
+def _solved(form: Linear, interval: Interval, iters: frozenset[str]) -> tuple[str, Interval] | None:
+    """The variable of which the form is one, and the interval in which it is for the form to be in
+    this one; None where there is no such variable, or another beside it.
+    """
+    inner = [(atom, c) for atom, c in form.terms.items() if variables(atom) & iters]
+    if len(inner) != 1:
+        return None
+    ((atom, c),) = inner
+    rest = form.without(atom).expr()
+    low, high = sub(interval.lower, rest), sub(interval.upper, rest)
+    if c < 0:
+        low, high, c = sub(0, high), sub(0, low), -c
+    low, high = ceildiv(normal(low), c), floordiv(normal(high), c)
+    match atom:
+        case Var(name):
+            return name, Interval(low, high)
+        case Binary(BinaryOp.FLOORDIV, whole, Const(int(divisor))) if divisor > 0:
+            last = add(mul(high, int(divisor)), int(divisor) - 1)
+            return _solved(linear(whole), Interval(mul(low, int(divisor)), last), iters)
+        case _:
+            return None
+
+
+def _wholes(places: Sequence[Expr], region: Region) -> Iterator[tuple[Expr, Interval]]:
+    """What the region says of `e` where it has one value for `e // n` and one for `e % n`."""
+    single = {
+        place: interval.lower
+        for place, interval in zip(places, region, strict=True)
+        if interval and same(interval.lower, interval.upper)
+    }
+    for place, quotient in single.items():
+        match place:
+            case Binary(BinaryOp.FLOORDIV, whole, Const(int(divisor)) as by) if divisor > 0:
+                left = single.get(Binary(BinaryOp.MOD, whole, by))
+                if left is not None:
+                    value = add(mul(quotient, int(divisor)), left)
+                    yield whole, Interval(value, value)
+            case _:
+                pass
 
 
 @dataclass(slots=True)

@@ -51,6 +51,11 @@ class Intrinsic:
     def block(self) -> Block:
         return blocks(self.pattern.body)[0]
 
+    @property
+    def of_floats(self) -> bool:
+        """Whether its sums round."""
+        return self.pattern.parameters[0].buffer.dtype.is_float
+
 
 @dataclass(frozen=True, slots=True)
 class _Code:

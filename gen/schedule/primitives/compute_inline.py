@@ -5,13 +5,18 @@ from ...ir.walk import blocks, replace_stmt
 from ...poly.certificate import Scheduled
 from ..base import Example, Primitive
 from ..edit import tree as edit
-from ..edit.inlining import inline_reads, require_plain_indices
+from ..edit.inlining import in_consumer, inline_reads, unnamed
 from ..edit.tree import CannotApply
 from ..examples import RUNNING, SHARE, STENCIL, TWICE
 
 
 class ComputeInline(Primitive):
-    """Replaces every read of a block's values by the block's expression, and drops the block."""
+    """Replaces every read of a block's values by the block's expression, and drops the block.
+
+    The place that the block writes names its iteration variables, each once, but for those of loops
+    around the readers, too, as of a loop over steps in time: there its values are read in the
+    iteration that writes them.
+    """
 
     block: str
 
@@ -24,7 +29,7 @@ class ComputeInline(Primitive):
         buffer = block.body.target.buffer
         if edit.is_argument(state.kernel, buffer):
             raise CannotApply(f"block '{block.name}' writes the argument '{buffer}'")
-        require_plain_indices(block)
+        unnamed(block)  # refuses what names no instance
         for reader, number in edit.readers(state.flow, block.name):
             if reader == block.name:
                 raise CannotApply(f"block '{block.name}' reads values of its own")
@@ -35,10 +40,12 @@ class ComputeInline(Primitive):
         if others != [block.name]:
             raise CannotApply(f"'{buffer}' is written by {len(others)} blocks")
         flow = {read: s for read, s in state.flow.items() if read[0] != block.name}
-        rest = edit.remove(edit.tree(state.kernel), block)
+        whole = edit.tree(state.kernel)
+        rest = edit.remove(whole, block)
         for reader in dict.fromkeys(name for name, _ in edit.readers(state.flow, block.name)):
             consumer = edit.block_named(state.kernel, reader)
-            new, sources = inline_reads(consumer, block, state.flow)
+            shared = in_consumer(whole, block, consumer)
+            new, sources = inline_reads(consumer, block, state.flow, shared)
             rest = replace_stmt(rest, consumer, new)
             flow = {read: s for read, s in flow.items() if read[0] != reader}
             flow.update({(reader, k): s for k, s in enumerate(sources)})

@@ -21,7 +21,7 @@ class Peel(Primitive):
 
     `as` names the two loops. The blocks of the first part get names of their own, so that each part
     can be scheduled its own way; a guard or a bound that one part never meets is gone after
-    lowering.
+    lowering, and so are a `min`, a `max` and a turn around a ring, as in `x[(i - 1) % n]`.
     """
 
     loop: str

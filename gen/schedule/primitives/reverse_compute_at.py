@@ -23,7 +23,9 @@ from ..examples import ROW_SQUARES, TWICE
 
 class ReverseComputeAt(Primitive):
     """Moves a block into a loop in which values that it reads are computed, after the last of
-    them; each iteration runs the instances whose values are complete with it.
+    them; each iteration runs the instances whose values are complete with it. Reads at
+    quotients by numbers count, as of phases that are computed apart: with `y[i] = z[i % 2, i // 2]`
+    an iteration that computes rows of z runs twice as many of y.
 
     The block may be a reduction: then it goes on with what each iteration gives it.
     """

@@ -17,7 +17,8 @@ class SetScope(Primitive):
     each rank has for itself.
 
     A buffer in registers has a small constant size. It is vectors there if every access of it is a
-    whole vector at a constant place, once loops are unrolled; if not, it is a local array.
+    whole vector at a constant place, once loops are unrolled; short serial loops over it are
+    unrolled for that. If not, it is a local array: `check` and `show` say so, and why.
     """
 
     buffer: str

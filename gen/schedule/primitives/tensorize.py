@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...ir.nodes import Loop, LoopKind
+from ...ir.nodes import Contraction, Loop, LoopKind
 from ...ir.walk import buffers
 from ...poly.certificate import Scheduled
 from ..base import Example, Primitive
@@ -39,12 +39,16 @@ class Tensorize(Primitive):
         loop = nest_named(state.kernel, self.loop)
         if (name := mark(loop, TENSORIZED)) is not None:
             raise CannotApply(f"loop '{loop.var}' is tensorized already: '{name}'")
-        found = match(loop, lookup(self.intrinsic), buffers(state.kernel))
+        intrinsic = lookup(self.intrinsic)
+        if state.kernel.contraction is Contraction.NONE and intrinsic.of_floats:
+            message = f"'{self.intrinsic}' adds products fused, and the spec says contraction: none"
+            raise CannotApply(message, "leave the loops, or the spec's contraction, out")
+        found = match(loop, intrinsic, buffers(state.kernel))
         for own, kind in zip(found.nest, _kinds(found.nest), strict=True):
             if own.kind not in (LoopKind.SERIAL, kind):
                 raise CannotApply(f"loop '{own.var}' is {own.kind.value} already")
         require_nesting(tree(state.kernel), loop, LoopKind.VECTORIZED)
-        nest = match(loop, lookup(self.intrinsic), buffers(state.kernel)).nest
+        nest = match(loop, intrinsic, buffers(state.kernel)).nest
         body = nest[-1].body
         for own, kind in reversed([*zip(nest, _kinds(nest), strict=True)]):
             body = replace(own, kind=kind, body=body)

@@ -79,13 +79,14 @@ class Scalars:
     """How scalar code names things.
 
     names: C names of variables. element: the C lvalue of an element. facts: what holds there.
-    words: of the language.
+    words: of the language. fuses: a product that a sum takes is added by a fused multiply-add.
     """
 
     names: Mapping[str, str]
     element: Callable[[str, tuple[ir.Expr, ...], Facts], str]
     facts: Facts
     words: Dialect = C11
+    fuses: bool = False
 
     def index(self, expr: ir.Expr) -> str:
         """An index expression, terms gathered and minima that the facts decide resolved."""

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from ...ir.index.facts import of_kernel
-from ...ir.nodes import Kernel
+from ...ir.nodes import Contraction, Kernel
 from ...ir.types import DType
 from ...ir.walk import buffers
 from ...lower.contraction import contract
@@ -24,6 +24,11 @@ def _inlined(kernel: Kernel) -> Kernel:
 def _narrowed(kernel: Kernel) -> Kernel:
     shapes = {name: buffer.shape for name, buffer in buffers(kernel).items()}
     return replace(kernel, body=narrow(kernel.body, of_kernel(kernel), shapes))
+
+
+def fuses(kernel: Kernel) -> bool:
+    """Whether emission adds the products that sums take by fused multiply-adds."""
+    return kernel.contraction is Contraction.FUSED
 
 
 FUSED = Pass(

@@ -1,7 +1,7 @@
 """Stores, inits and updates of one instance as C.
 
 Input: a statement in the loops' variables. Output: C lines. A product that a sum takes is added by
-a fused multiply-add, as in vector code.
+a fused multiply-add, as in vector code, unless the kernel has none.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ def scalar(
 def _update(combiner: ir.Combiner, place: str, value: ir.Expr, dtype: DType, code: Scalars) -> str:
     match value:
         case ir.Binary(ir.BinaryOp.MUL, a, b) if (
-            combiner is ir.Combiner.SUM and not dtype.is_integer
+            code.fuses and combiner is ir.Combiner.SUM and not dtype.is_integer
         ):
             x, y = unwrapped(code.value(a)), unwrapped(code.value(b))
             return f"{place} = ts_fma_{suffix(dtype)}_s({x}, {y}, {place});"

@@ -237,11 +237,15 @@ def at_lane(indices: tuple[Expr, ...], lane: str, value: Expr) -> tuple[Expr, ..
 
 
 def plain_scalars(
-    names: Mapping[str, str], views: Mapping[str, View], facts: Facts, words: Dialect = C11
+    names: Mapping[str, str],
+    views: Mapping[str, View],
+    facts: Facts,
+    words: Dialect = C11,
+    fuses: bool = False,
 ) -> Scalars:
     """Scalar code over these views."""
 
     def at(name: str, indices: tuple[Expr, ...], known: Facts) -> str:
         return element(views, plain_scalars(names, views, known, words), name, indices)
 
-    return Scalars(names, at, facts, words)
+    return Scalars(names, at, facts, words, fuses)

@@ -69,7 +69,8 @@ class Context:
 
     symbol: the variant's C name. unit: C names of the strides that are 1 in one of two copies of
     the code, told apart by the constant `unit`; none: there is one. dtypes: of all buffers. scope:
-    C declarations, without initialisers, of what the code here can name. held: workspace to release
+    C declarations, without initialisers, of what the code here can name. fuses: sums take products
+    by fused multiply-adds. held: workspace to release
     on the way out of this C function. parallel: inside a parallel loop. pushes: the rows of
     `ts_stream.h` that stores go to, where they do; empty where the vectors are whole lines, which
     pass the caches by as they are. aligned: the arguments with whose lines loops begin. apart: the
@@ -85,6 +86,7 @@ class Context:
     views: Mapping[str, View]
     facts: Facts
     scope: tuple[tuple[str, str], ...]
+    fuses: bool
     held: tuple[str, ...] = ()
     parallel: bool = False
     pushes: Mapping[Destination, Push] = field(default_factory=dict)
@@ -93,7 +95,7 @@ class Context:
 
     @property
     def scalars(self) -> Scalars:
-        return plain_scalars(self.names.variables, self.views, self.facts)
+        return plain_scalars(self.names.variables, self.views, self.facts, fuses=self.fuses)
 
     def inside(self, stmt: Stmt) -> "Context":
         """With what holds inside the statement."""

@@ -14,7 +14,7 @@ from ...ir.walk import externals
 from ...lower.finish import Finished
 from ..c.call import arguments, sizes, when_function
 from ..c.file import emit_file, variants_table
-from ..c.finishing import dtypes_of
+from ..c.finishing import dtypes_of, fuses
 from ..c.layout import wrapped
 from ..c.lines import indented
 from ..c.marks import Owner, marked, unmarked
@@ -176,6 +176,7 @@ def _context(
         views,
         of_kernel(kernel),
         tuple(scope),
+        fuses(kernel),
         aligned=frozenset(p.buffer for p in kernel.phases),
     )
     return context, declared

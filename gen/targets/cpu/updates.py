@@ -92,7 +92,7 @@ def _combine(combiner: ir.Combiner, old: Parts, value: ir.Expr, code: Vectors) -
     s = suffix(dtype_of(value))
     match value:
         case ir.Binary(ir.BinaryOp.MUL, a, b) if (
-            combiner is ir.Combiner.SUM and not dtype_of(value).is_integer
+            code.scalars.fuses and combiner is ir.Combiner.SUM and not dtype_of(value).is_integer
         ):
             terms = zip(code.parts(a), code.parts(b), old, strict=True)
             return tuple(f"ts_fma_{s}({x}, {y}, {z})" for x, y, z in terms)

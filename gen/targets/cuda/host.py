@@ -31,7 +31,7 @@ from ...ir.nodes import (
 from ...ir.walk import buffers, externals, loops, variables
 from ..c import call
 from ..c.expr import C11, Scalars, c_type
-from ..c.finishing import dtypes_of
+from ..c.finishing import dtypes_of, fuses
 from ..c.lines import indented
 from ..c.marks import Owner, marked
 from ..c.names import CNames, c_names
@@ -94,7 +94,7 @@ def function(symbol: str, launched: str, kernel: Kernel, module: DeviceModule) -
     outside = tuple(b for b in buffers(kernel).values() if b.scope is Scope.DEVICE)
     for b in outside:
         views[b.name] = Dense(names.arrays[b.name], b)
-    code = DeviceCode(names, everywhere, views, of_kernel(kernel), state)
+    code = DeviceCode(names, everywhere, views, of_kernel(kernel), state, fuses(kernel))
     host = _Host(kernel, code, _Made(launched))
     body = _statement(kernel.body, host)
     module.barriers = state.barriers

@@ -56,17 +56,20 @@ class LaunchNeeds:
 @final
 @dataclass(frozen=True, slots=True)
 class DeviceCode:
-    """What stands around a statement. dtypes: of all buffers. launched: what is asked for."""
+    """What stands around a statement. dtypes: of all buffers. launched: what is asked for.
+    fuses: sums take products by fused multiply-adds.
+    """
 
     names: CNames
     dtypes: Mapping[str, DType]
     views: Mapping[str, View]
     facts: Facts
     launched: LaunchNeeds
+    fuses: bool
 
     @property
     def scalars(self) -> Scalars:
-        return plain_scalars(self.names.variables, self.views, self.facts, CUDA)
+        return plain_scalars(self.names.variables, self.views, self.facts, CUDA, self.fuses)
 
     def inside(self, stmt: Stmt) -> "DeviceCode":
         return replace(self, facts=self.facts.inside(stmt))

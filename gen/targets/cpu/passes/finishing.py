@@ -6,8 +6,9 @@ Input: a machine. Output: its `Finishing`, which the stage of that name runs (`l
 from dataclasses import replace
 
 from ....ir.nodes import Kernel
-from ....lower.passes import Finishing, Pass, Passes
+from ....lower.passes import Advice, Finishing, Pass, Passes
 from ...c.finishing import FUSED, INLINED, NARROWED, dtypes_of
+from ..advice import advice, in_registers
 from ..levels import Processor
 from .index_ties import mark
 from .scan import scans, written_out
@@ -26,7 +27,16 @@ def finishing(machine: Processor) -> Finishing:
         INLINED,
         Pass("intrinsics", lambda kernel: marks_that_hold(kernel, machine)),
     )
-    return Finishing(exact, (NARROWED,), (SCANS,), _as_run)
+    done = Finishing(exact, (NARROWED,), (SCANS,), _as_run)
+    return replace(done, advice=lambda kernel: _advised(kernel, done.passes, machine))
+
+
+def _advised(kernel: Kernel, passes: Passes, machine: Processor) -> tuple[Advice, ...]:
+    if not any(in_registers(kernel)):
+        return ()
+    for each in passes:
+        kernel = each.run(kernel)
+    return advice(kernel, machine)
 
 
 def _scans(kernel: Kernel) -> Kernel:

@@ -46,11 +46,12 @@ def marks_that_hold(kernel: Kernel, machine: Processor) -> Kernel:
     def go(node: Node) -> Node:
         if not isinstance(node, Loop) or not tensorized(node):
             return map_children(node, go)
-        reason = _refusal(node, arrays, machine)
-        if reason is None:
+        refusal = _refusal(node, arrays, machine)
+        if refusal is None:
             held.add(node.var)
             return node
-        refused.setdefault(node.var, TilesmithError(reason, node.span))
+        reason, hint = refusal
+        refused.setdefault(node.var, TilesmithError(reason, node.span, hint))
         return unroll(unmarked(node))
 
     body = map_children(kernel, go)
@@ -60,21 +61,28 @@ def marks_that_hold(kernel: Kernel, machine: Processor) -> Kernel:
     return body
 
 
-def _refusal(loop: Loop, buffers: Mapping[str, Buffer], machine: Processor) -> str | None:
-    """Why the intrinsic does not compute the nest; None where it does."""
+def _refusal(
+    loop: Loop, buffers: Mapping[str, Buffer], machine: Processor
+) -> tuple[str, str | None] | None:
+    """Why the intrinsic does not compute the nest, and what to write; None where it does."""
     name = mark(loop, TENSORIZED)
     assert name is not None
     what = f"loop '{loop.var}' is tensorized by '{name}', and"
     try:
         found = match(loop, lookup(name), buffers)
     except CannotApply as refusal:
-        return f"{what} lowered it is another nest: {refusal.reason}"
+        return f"{what} lowered it is another nest: {refusal.reason}", refusal.hint
     assert all(own.kind is _KINDS[k > 0] for k, own in enumerate(found.nest))
     if not all(_on_first_lanes(guard, found) for guard in _guards(loop)):
-        return f"{what} guards leave out some of each group, everywhere"
+        hint = (
+            "leave `tensorize` out, or take the condition out of the sum: an array in which what it"
+            " leaves out is 0 gives the same"
+        )
+        return f"{what} guards leave out some of each group, everywhere", hint
     native = machine.lanes(buffers[_target(found).buffer].dtype)
     if found.lanes % native:
-        return f"{what} has {found.lanes} lanes, no multiple of {native}, those of a vector"
+        hint = f"split by a multiple of $lanes, which is {native} here"
+        return f"{what} has {found.lanes} lanes, no multiple of {native}, those of a vector", hint
     return None
 
 

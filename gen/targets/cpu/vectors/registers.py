@@ -30,8 +30,9 @@ _LANE = "@"
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Access:
-    """lane: the variable of the vectorized loop, of `lanes` lanes; empty for a scalar.
+class RegisterAccess:
+    """lane: the variable of the vectorized loop, of `lanes` lanes; empty for a scalar. block: what
+    does it.
     guards: those on the lane, which is _LANE in them. reads, writes: what it does there.
     """
 
@@ -41,6 +42,14 @@ class _Access:
     guards: tuple[ir.Expr, ...]
     reads: bool
     writes: bool
+    block: str
+
+
+def accesses_of(
+    stmt: ir.Stmt, name: str, dtypes: Mapping[str, DType]
+) -> tuple[RegisterAccess, ...]:
+    """All accesses of a buffer. dtypes: of all buffers."""
+    return tuple(_accesses(stmt, name, dtypes, "", 0))
 
 
 def register_view(
@@ -49,7 +58,7 @@ def register_view(
     """How the buffer, of that C name, is held in vectors; None where it is a local array: it has
     other accesses than those, or vectors of several lengths. dtypes: of all buffers.
     """
-    found = tuple(_accesses(body, buffer.name, dtypes, "", 0))
+    found = accesses_of(body, buffer.name, dtypes)
     lone = tuple(a for a in found if not a.lane and not a.writes and _constant(buffer, a))
     accesses = tuple(a for a in found if a not in lone)
     native = machine.lanes(buffer.dtype)
@@ -82,7 +91,7 @@ def _turned(
         return None
     if buffer.dtype not in WORDS or buffer.dtype.is_complex:
         return None
-    parts = [(s, tuple(_accesses(s, buffer.name, dtypes, "", 0))) for s in body.body]
+    parts = [(s, accesses_of(s, buffer.name, dtypes)) for s in body.body]
     first = next((k for k, (_, part) in enumerate(parts) if not all(a.writes for a in part)), 0)
     stores = [a for _, part in parts[:first] for a in part]
     loaded = [a for _, part in parts[first:] for a in part]
@@ -113,7 +122,7 @@ def _once(stored: Sequence[Linear], walked: Sequence[str]) -> bool:
     return len({n.constant for n in stored if not n.terms}) == len(stored)
 
 
-def _held(view: Registers, access: _Access, native: int) -> bool:
+def _held(view: Registers, access: RegisterAccess, native: int) -> bool:
     """Whether an access is of vectors as they are, or reads them shifted by a constant."""
     if register_number(view, access.indices, access.lane, stores=access.writes) is not None:
         return True
@@ -121,14 +130,14 @@ def _held(view: Registers, access: _Access, native: int) -> bool:
     return shiftable and readable(view, access.indices, access.lane, access.lanes)
 
 
-def _constant(buffer: ir.Buffer, access: _Access) -> bool:
+def _constant(buffer: ir.Buffer, access: RegisterAccess) -> bool:
     """Whether an access is of one element whatever loops run: it can be taken from its vector."""
     return not flat(buffer, access.indices).terms
 
 
 def _accesses(
     stmt: ir.Stmt, name: str, dtypes: Mapping[str, DType], lane: str, lanes: int
-) -> Iterator[_Access]:
+) -> Iterator[RegisterAccess]:
     match stmt:
         case ir.Barrier() | ir.Transfer():
             pass
@@ -141,7 +150,9 @@ def _accesses(
                     reads = isinstance(node, ir.Load) or isinstance(stmt.body, ir.Update)
                     writes = isinstance(node, ir.Destination)
                     width = lanes if moving else 1
-                    yield _Access(node.indices, moving, width, guards, reads, writes)
+                    yield RegisterAccess(
+                        node.indices, moving, width, guards, reads, writes, stmt.name
+                    )
         case ir.Loop(var, _, upper, ir.LoopKind.VECTORIZED) if not lane and in_lanes(
             stmt.body, var
         ):
@@ -155,7 +166,7 @@ def _accesses(
             assert_never(stmt)
 
 
-def _blend(accesses: Sequence[_Access], body: ir.Stmt) -> bool:
+def _blend(accesses: Sequence[RegisterAccess], body: ir.Stmt) -> bool:
     """Whether a lane may be accessed where another access leaves it out: not if all have the same
     guards on it, of what does not change while the buffer lives.
     """
