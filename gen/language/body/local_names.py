@@ -82,13 +82,14 @@ def _block(
             case syntax.For(over, inner):
                 within = _after(local, _written(inner))  # in an earlier iteration
                 over = _range(over, local, body)
-                new.append(
-                    replace(
-                        statement,
-                        over=over,
-                        body=_block(inner, indices | {over.index}, within, body),
-                    )
-                )
+                inner = _block(inner, indices | {over.index}, within, body)
+                new.append(replace(statement, over=over, body=inner))
+            case syntax.While(over, condition, inner):
+                within = _after(local, _written(inner))  # in an earlier iteration
+                over = _range(over, local, body)
+                condition = _expr(condition, within, body)
+                inner = _block(inner, indices | {over.index}, within, body)
+                new.append(replace(statement, over=over, condition=condition, body=inner))
             case syntax.If(condition, inner):
                 condition = _expr(condition, local, body)
                 inner = _block(inner, indices, local, body)

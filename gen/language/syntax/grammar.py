@@ -214,13 +214,21 @@ def _statement(node: ast.stmt, place: Positions) -> ir.Statement:
         case ast.If(test, body, []):
             condition = _whole(test, place)
             return ir.If(condition, tuple(_statement(s, place) for s in body), span=condition.span)
-        case ast.If(orelse=[first, *_]) | ast.For(orelse=[first, *_]):
+        case ast.While(test, body, []):
+            return _while(test, body, place)
+        case (
+            ast.If(orelse=[first, *_]) | ast.For(orelse=[first, *_]) | ast.While(orelse=[first, *_])
+        ):
             _refuse(
                 first,
                 place,
                 "'else' is not part of the language",
                 "write a second 'if' with the opposite condition",
             )
+        case ast.Break() | ast.Continue():
+            word = "break" if isinstance(node, ast.Break) else "continue"
+            hint = {"break": _WHILE, "continue": "write 'if' around what then does not run"}[word]
+            _refuse(node, place, f"'{word}' is not part of the language", hint)
         case _:
             _refuse(
                 node,
@@ -228,6 +236,27 @@ def _statement(node: ast.stmt, place: Positions) -> ir.Statement:
                 "this is not a statement of the language",
                 "a statement is 'a[i] = ...', 'a[i] += ...', 'for i in range(...):' or 'if ...:'",
             )
+
+
+_WHILE = "a loop that ends early is 'while t in range(limit) and ...:'"
+
+
+def _while(test: ast.expr, body: list[ast.stmt], place: Positions) -> ir.While:
+    match test:
+        case ast.BoolOp(
+            ast.And(), [ast.Compare(target, [ast.In()], [iterable]), first, *rest]
+        ):
+            over = _range(target, iterable, place)
+            condition = ast.BoolOp(ast.And(), [first, *rest]) if rest else first
+            holds = _whole(ast.copy_location(condition, first), place)
+            inner = tuple(_statement(s, place) for s in body)
+            return ir.While(over, holds, inner, span=over.span)
+        case ast.Compare(_, [ast.In()], [_]):
+            hint = "write 'for', or 'and' with the condition"
+            _refuse(test, place, "this 'while' has no condition under which it ends", hint)
+        case _:
+            hint = "write 'while t in range(limit) and ...:', the bound first"
+            _refuse(test, place, "a 'while' says how many iterations it has at most", hint)
 
 
 def _several(
