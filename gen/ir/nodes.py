@@ -64,6 +64,7 @@ __all__ = [
     "IterKind",
     "IterVar",
     "Kernel",
+    "Leave",
     "Load",
     "Loop",
     "LoopKind",
@@ -361,11 +362,23 @@ class Barrier(Node):
 
 @final
 @dataclass(frozen=True, slots=True)
+class Leave(Node):
+    """Ends the serial loop around it where the condition does not hold: neither the rest of the
+    iteration runs nor any later one. Around that loop may be a vectorized one; what then remains of
+    the lanes that are done changes nothing, so that code may go on until all of them are. Made by
+    finishing alone (`lower.leaving`).
+    """
+
+    condition: Expr
+
+
+@final
+@dataclass(frozen=True, slots=True)
 class Seq(Node):
     body: tuple["Stmt", ...]
 
 
-Stmt = Block | Loop | Delinearize | If | Allocate | Barrier | Transfer | Seq
+Stmt = Block | Loop | Delinearize | If | Allocate | Barrier | Leave | Transfer | Seq
 
 
 # ---------------------------------------------------------------- kernels

@@ -94,9 +94,7 @@ def _statement(
             assert_never(statement)
 
 
-def _while(
-    statement: syntax.While, place: _Place, names: _Names
-) -> Iterator[syntax.Statement]:
+def _while(statement: syntax.While, place: _Place, names: _Names) -> Iterator[syntax.Statement]:
     over, condition, span = statement.over, statement.condition, statement.condition.span
     name = unused(FLAG, names.taken)
     names.taken.add(name)

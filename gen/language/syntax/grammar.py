@@ -243,9 +243,7 @@ _WHILE = "a loop that ends early is 'while t in range(limit) and ...:'"
 
 def _while(test: ast.expr, body: list[ast.stmt], place: Positions) -> ir.While:
     match test:
-        case ast.BoolOp(
-            ast.And(), [ast.Compare(target, [ast.In()], [iterable]), first, *rest]
-        ):
+        case ast.BoolOp(ast.And(), [ast.Compare(target, [ast.In()], [iterable]), first, *rest]):
             over = _range(target, iterable, place)
             condition = ast.BoolOp(ast.And(), [first, *rest]) if rest else first
             holds = _whole(ast.copy_location(condition, first), place)

@@ -21,6 +21,7 @@ from ...ir.nodes import (
     Expr,
     If,
     Kernel,
+    Leave,
     Loop,
     LoopKind,
     Scope,
@@ -216,7 +217,7 @@ def _statement(stmt: Stmt, host: _Host) -> list[str]:
             return [line for part in body_ for line in _statement(part, host)]
         case Barrier():
             return []  # which orders nothing outside of launches
-        case Block() | Transfer():
+        case Block() | Leave() | Transfer():
             raise AssertionError("lowering lets none of these through")
         case _:
             assert_never(stmt)

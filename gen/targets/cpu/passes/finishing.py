@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ....ir.nodes import Kernel
 from ....lower.passes import Finishing, Pass, Passes
-from ...c.finishing import FUSED, INLINED, NARROWED, dtypes_of
+from ...c.finishing import FUSED, INLINED, LEFT, NARROWED, dtypes_of
 from ..levels import Processor
 from .index_ties import mark
 from .scan import scans, written_out
@@ -26,7 +26,7 @@ def finishing(machine: Processor) -> Finishing:
         INLINED,
         Pass("intrinsics", lambda kernel: marks_that_hold(kernel, machine)),
     )
-    return Finishing(exact, (NARROWED,), (SCANS,), _as_run)
+    return Finishing(exact, (NARROWED,), (LEFT,), (SCANS,), _as_run)
 
 
 def _scans(kernel: Kernel) -> Kernel:
