@@ -7,6 +7,7 @@ from . import (
     chain,
     columns,
     elementwise,
+    escape,
     fallback,
     lines,
     passes,
@@ -24,6 +25,7 @@ from .parts.normal import inlined, unrepeated
 PROCESSOR = Rules(
     unrepeated,
     (
+        Rule("escape", escape.processor),
         Rule("running", running.processor),
         Rule("chain", chain.processor),
         Rule("product", product.processor),
@@ -43,6 +45,7 @@ PROCESSOR = Rules(
 GPU = Rules(
     inlined,
     (
+        Rule("escape", escape.gpu),
         Rule("running", running.gpu),
         Rule("product", block_tiles.gpu),
         Rule("rows", block_rows.gpu),
