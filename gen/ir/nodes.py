@@ -34,6 +34,7 @@ from .expressions import (
     UnaryOp,
     Var,
 )
+from .leave import Leave
 from .transfers import Transfer
 from .types import DType
 
@@ -144,10 +145,9 @@ class Destination(Node):
 
 @final
 class Combiner(Enum):
-    """Associative, commutative combinations of tuples of values; most are of one value.
-
-    ARGMIN and ARGMAX combine (value, index): the extreme value, then the smaller index; a NaN
-    counts as the extreme value, as in NumPy.
+    """Associative, commutative combinations of tuples of values; most are of one value. ARGMIN and
+    ARGMAX combine (value, index): the extreme value, then the smaller index; a NaN counts as the
+    extreme value, as in NumPy.
     """
 
     SUM = "sum"
@@ -230,9 +230,8 @@ class IterKind(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class IterVar(Node):
-    """An iteration variable of a block, over lower <= name < upper.
-
-    The bounds may use dims and the block's earlier iteration variables.
+    """An iteration variable of a block, over lower <= name < upper. The bounds may use dims and the
+    block's earlier iteration variables.
     """
 
     name: str
@@ -358,18 +357,6 @@ class Allocate(Node):
 @dataclass(frozen=True, slots=True)
 class Barrier(Node):
     """In a launch, no thread of a block goes on before all of them are here; elsewhere nothing."""
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Leave(Node):
-    """Ends the serial loop around it where the condition does not hold: neither the rest of the
-    iteration runs nor any later one. Around that loop may be a vectorized one; what then remains of
-    the lanes that are done changes nothing, so that code may go on until all of them are. Made by
-    finishing alone (`lower.leaving`).
-    """
-
-    condition: Expr
 
 
 @final

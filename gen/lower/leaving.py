@@ -12,36 +12,38 @@ from dataclasses import replace
 from ..ir import nodes as ir
 from ..ir.algebra import conjunction, conjuncts
 from ..ir.walk import map_nested
-from ..poly.rewrites.left import Around, flag_of, lightened, unjustified
+from ..poly.rewrites.left import Left, flag_of, lightened, unjustified
 
 
 def leave_early(kernel: ir.Kernel) -> ir.Kernel:
-    return replace(kernel, body=_visit(kernel.body, Around()))
+    return replace(kernel, body=_visit(kernel.body, Left()))
 
 
-def _visit(stmt: ir.Stmt, place: Around) -> ir.Stmt:
+def _visit(stmt: ir.Stmt, place: Left) -> ir.Stmt:
     match stmt:
         case ir.Block():
             return lightened(stmt, place)
         case ir.Seq(body):
-            return ir.Seq(_in_order(body, place))
+            return _in_order(stmt, body, place)
         case ir.Loop(body=ir.Block() as alone):
-            inside = place.inside(stmt)
-            return replace(stmt, body=ir.Seq(_in_order((alone,), inside)))
+            made = _in_order(alone, (alone,), place.inside(stmt))
+            return stmt if made is alone else replace(stmt, body=made)
         case _:
             return map_nested(stmt, lambda s: _visit(s, place.inside(stmt)))
 
 
-def _in_order(body: tuple[ir.Stmt, ...], place: Around) -> tuple[ir.Stmt, ...]:
+def _in_order(stmt: ir.Stmt, body: tuple[ir.Stmt, ...], place: Left) -> ir.Stmt:
+    """The statement, which runs those of `body`; as it is where nothing changes."""
     found: list[ir.Stmt] = []
-    for stmt in body:
-        found.append(_visit(stmt, place))
-        place = place.after(stmt)
-        flag = flag_of(stmt) if isinstance(stmt, ir.Block) else None
-        if flag is None or not isinstance(stmt, ir.Block):
+    for part in body:
+        found.append(_visit(part, place))
+        place = place.after(part)
+        flag = flag_of(part) if isinstance(part, ir.Block) else None
+        if flag is None or not isinstance(part, ir.Block):
             continue
-        leave = ir.Leave(conjunction(*conjuncts(stmt.predicate), flag), span=stmt.span)
-        if unjustified(leave, stmt, place) is None:
+        leave = ir.Leave(conjunction(*conjuncts(part.predicate), flag), span=part.span)
+        if unjustified(leave, part, place) is None:
             found.append(leave)
             place = place.after(leave)
-    return tuple(found)
+    same = len(found) == len(body) and all(a is b for a, b in zip(found, body, strict=True))
+    return stmt if same else ir.Seq(tuple(found))

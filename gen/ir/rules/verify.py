@@ -83,8 +83,8 @@ def _check_unlowered(kernel: ir.Kernel) -> None:
             case ir.Buffer(name):
                 named = [("buffer", name)]
             case ir.If() | ir.Leave():
-                word = "if" if isinstance(node, ir.If) else "leave"
-                refuse(node, f"an '{word}' stands in a tree that is not lowered")
+                word = "an 'if'" if isinstance(node, ir.If) else "a 'leave'"
+                refuse(node, f"{word} stands in a tree that is not lowered")
             case _:
                 continue
         for what, name in named:

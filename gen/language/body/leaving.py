@@ -32,7 +32,7 @@ FLAG = "going"
 
 @final
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _Within:
     """Where a statement stands. indices: of the `for`s around, outermost first. held: arrays that
     hold values there. flag: that of the `while` around, and which arrays it leaves alone.
     """
@@ -45,7 +45,7 @@ class _Place:
 
 @final
 @dataclass(slots=True)
-class _Names:
+class _Flags:
     """arguments: their names. taken: the names of all that there is; those of flags are added.
     uses: of each array, how often the body has it.
     """
@@ -65,12 +65,12 @@ def left_early(
     """
     uses = _uses(statements)
     held = frozenset(a for a, intent in intents.items() if intent is not ir.Intent.OUT)
-    names = _Names(intents, {*declared, *uses, *_indices(statements)}, uses)
-    return tuple(_all(statements, _Place((), held), names))
+    names = _Flags(intents, {*declared, *uses, *_indices(statements)}, uses)
+    return tuple(_all(statements, _Within((), held), names))
 
 
 def _all(
-    statements: tuple[syntax.Statement, ...], place: _Place, names: _Names
+    statements: tuple[syntax.Statement, ...], place: _Within, names: _Flags
 ) -> Iterator[syntax.Statement]:
     for statement in statements:
         yield from _statement(statement, place, names)
@@ -78,7 +78,7 @@ def _all(
 
 
 def _statement(
-    statement: syntax.Statement, place: _Place, names: _Names
+    statement: syntax.Statement, place: _Within, names: _Flags
 ) -> Iterator[syntax.Statement]:
     match statement:
         case syntax.Assign():
@@ -94,7 +94,7 @@ def _statement(
             assert_never(statement)
 
 
-def _while(statement: syntax.While, place: _Place, names: _Names) -> Iterator[syntax.Statement]:
+def _while(statement: syntax.While, place: _Within, names: _Flags) -> Iterator[syntax.Statement]:
     over, condition, span = statement.over, statement.condition, statement.condition.span
     name = unused(FLAG, names.taken)
     names.taken.add(name)
@@ -117,7 +117,7 @@ def _while(statement: syntax.While, place: _Place, names: _Names) -> Iterator[sy
     yield syntax.For(over, body, span=statement.span)
 
 
-def _masked(statement: syntax.Assign, place: _Place) -> syntax.Statement:
+def _masked(statement: syntax.Assign, place: _Within) -> syntax.Statement:
     """The statement where the `while` around it goes on."""
     if place.flag is None or all(t.array in place.alone for t in statement.targets):
         return statement

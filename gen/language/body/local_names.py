@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never, final
 
 from ...errors import Span, SpecError, Use
-from ..syntax import grammar
 from ..syntax import nodes as syntax
+from ..syntax.depth import check_depth
 
 MAX_PARTS = 4096
 
@@ -155,7 +155,7 @@ def _expr(expr: syntax.Expr, local: _Locals, body: _Body) -> syntax.Expr:
     if size > MAX_PARTS:
         found = f"with local names written out, this has more than {MAX_PARTS} parts"
         raise SpecError(found, expr.span, "define a part of it as an array of its own")
-    return grammar.check_depth(_substituted(expr, local, body))
+    return check_depth(_substituted(expr, local, body))
 
 
 def _names(part: syntax.Expr) -> str:

@@ -20,11 +20,11 @@ from .. import yaml
 from ..values import functions
 from . import hints, literals, members
 from . import nodes as ir
+from .depth import MAX_DEPTH, check_depth, too_deep
 
 MAX_TEXT = 20_000
 MAX_BRACKETS = 50
 MAX_PREFIXES = 8
-MAX_DEPTH = 100
 MAX_POWER = 16
 
 FUNCTIONS = {
@@ -168,24 +168,7 @@ def _check_depth(tree: ast.AST, place: Positions) -> None:
     for _ in range(MAX_DEPTH):
         level = [child for node in level for child in ast.iter_child_nodes(node)]
     for node in level:
-        raise _too_deep(place.span(node) if isinstance(node, ast.expr) else place.scalar.span)
-
-
-def check_depth(expr: ir.Expr) -> ir.Expr:
-    """The expression, where it nests no deeper than the limit: chains such as `a and b and ...` are
-    flat in Python and nest here. Raises SpecError.
-    """
-    level: tuple[ir.Expr, ...] = (expr,)
-    for _ in range(MAX_DEPTH):
-        level = tuple(part for e in level for part in ir.parts(e))
-    for part in level:
-        raise _too_deep(part.span)
-    return expr
-
-
-def _too_deep(span: Span) -> SpecError:
-    hint = "define a part of it as an array of its own"
-    return SpecError(f"the expression nests deeper than {MAX_DEPTH}", span, hint)
+        raise too_deep(place.span(node) if isinstance(node, ast.expr) else place.scalar.span)
 
 
 def _refuse(
@@ -226,8 +209,7 @@ def _statement(node: ast.stmt, place: Positions) -> ir.Statement:
                 "write a second 'if' with the opposite condition",
             )
         case ast.Break() | ast.Continue():
-            word = "break" if isinstance(node, ast.Break) else "continue"
-            hint = {"break": _WHILE, "continue": "write 'if' around what then does not run"}[word]
+            word, hint = hints.jump(node)
             _refuse(node, place, f"'{word}' is not part of the language", hint)
         case _:
             _refuse(
@@ -236,9 +218,6 @@ def _statement(node: ast.stmt, place: Positions) -> ir.Statement:
                 "this is not a statement of the language",
                 "a statement is 'a[i] = ...', 'a[i] += ...', 'for i in range(...):' or 'if ...:'",
             )
-
-
-_WHILE = "a loop that ends early is 'while t in range(limit) and ...:'"
 
 
 def _while(test: ast.expr, body: list[ast.stmt], place: Positions) -> ir.While:

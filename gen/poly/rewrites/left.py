@@ -15,7 +15,7 @@ What stands after the leaving may say less: there the flag is not 0. That is so 
 vectorized loop around, as those that are done go along with the others.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import final
 
@@ -31,8 +31,8 @@ _Loop = ir.Loop | ir.Delinearize
 
 @final
 @dataclass(frozen=True, slots=True)
-class Around:
-    """What is around a statement.
+class Left:
+    """What is around a statement that may be left.
 
     loops: outermost first; the last is the one that may be left here. made: of each temporary, its
     Allocate, and how many loops are around that. on: flags that are known not to be 0.
@@ -42,7 +42,7 @@ class Around:
     made: Mapping[str, tuple[ir.Allocate, int]] = field(default_factory=dict)
     on: tuple[ir.Expr, ...] = ()
 
-    def inside(self, stmt: ir.Stmt) -> "Around":
+    def inside(self, stmt: ir.Stmt) -> "Left":
         match stmt:
             case ir.Loop() | ir.Delinearize():
                 written = {t.buffer for b in blocks(stmt) for t in targets(b.body)}
@@ -54,8 +54,8 @@ class Around:
             case _:
                 return self
 
-    def after(self, stmt: ir.Stmt) -> "Around":
-        """Around what follows the statement in a sequence."""
+    def after(self, stmt: ir.Stmt) -> "Left":
+        """Left what follows the statement in a sequence."""
         match stmt:
             case ir.Leave(condition) if not self.in_lanes:
                 return replace(self, on=(*self.on, conjuncts(condition)[-1]))
@@ -81,10 +81,10 @@ class Around:
 
 def check_left(before: ir.Kernel, after: ir.Kernel) -> None:
     """Returns if the trees do the same. Raises Refused, naming the loop or block that does not."""
-    _check(before.body, after.body, Around())
+    _check(before.body, after.body, Left())
 
 
-def _check(old: ir.Stmt, new: ir.Stmt, place: Around) -> None:
+def _check(old: ir.Stmt, new: ir.Stmt, place: Left) -> None:
     if old is new:
         return
     match old, new:
@@ -118,7 +118,7 @@ def _check(old: ir.Stmt, new: ir.Stmt, place: Around) -> None:
 # ---------------------------------------------------------------- why it is right
 
 
-def unjustified(leave: ir.Leave, before: ir.Stmt | None, place: Around) -> str | None:
+def unjustified(leave: ir.Leave, before: ir.Stmt | None, place: Left) -> str | None:
     """Why the loop around may not be left there, behind the statement `before`; None where it may:
     a guard of the block that writes the flag, and that the flag is not 0.
     """
@@ -169,7 +169,7 @@ def _changes_nothing(
     flag: ir.Expr,
     guards: tuple[ir.Expr, ...],
     loop: ir.Loop,
-    place: Around,
+    place: Left,
 ) -> bool:
     """Whether the block does nothing that is seen after the loop, where the flag is 0 or one of the
     guards does not hold.
@@ -185,7 +185,7 @@ def _changes_nothing(
     return set(guards) <= set(_guards(block))
 
 
-def _unseen(buffer: str, loop: ir.Loop, place: Around) -> bool:
+def _unseen(buffer: str, loop: ir.Loop, place: Left) -> bool:
     """Whether nothing reads the array's values once the loop is left."""
     within = (n for n in statements(loop) if isinstance(n, ir.Allocate))
     if any(b.name == buffer for n in within for b in n.buffers):
@@ -193,18 +193,32 @@ def _unseen(buffer: str, loop: ir.Loop, place: Around) -> bool:
     if buffer not in place.made:
         return False
     allocate, outside = place.made[buffer]
-    return _uses(loop, buffer) == _uses(allocate, buffer) and all(
-        isinstance(between, ir.Loop) and (between.kind.is_unordered or between.kind.is_bound)
-        for between in place.loops[outside:-1]
+    uses = _uses(loop, buffer)
+    return len(uses) == len(_uses(allocate, buffer)) and all(
+        _apart(between, uses) for between in place.loops[outside:-1]
     )
 
 
-def _uses(stmt: ir.Stmt, buffer: str) -> int:
+def _uses(stmt: ir.Stmt, buffer: str) -> list[ir.Load | ir.Destination]:
     accesses = (n for n in walk(stmt) if isinstance(n, ir.Load | ir.Destination))
-    return sum(n.buffer == buffer for n in accesses)
+    return [n for n in accesses if n.buffer == buffer]
 
 
-def lightened(block: ir.Block, place: Around) -> ir.Block:
+def _apart(loop: _Loop, uses: Sequence[ir.Load | ir.Destination]) -> bool:
+    """Whether no iteration of the loop uses what another one left: none depends on another, or each
+    has elements of its own.
+    """
+    if isinstance(loop, ir.Loop) and (loop.kind.is_unordered or loop.kind.is_bound):
+        return True
+    names = (loop.var,) if isinstance(loop, ir.Loop) else loop.vars
+    axes = range(min(len(use.indices) for use in uses))
+    return all(
+        any(all(use.indices[axis] == ir.Var(name) for use in uses) for axis in axes)
+        for name in names
+    )
+
+
+def lightened(block: ir.Block, place: Left) -> ir.Block:
     """The block where flags are on: without the question for them."""
     for flag in place.on:
         block = _lightened(block, flag)
@@ -216,7 +230,8 @@ def _lightened(block: ir.Block, flag: ir.Expr) -> ir.Block:
         case ir.Block(iters=(_, *_)):
             return block
         case ir.Block(body=ir.Store(target, value) as body):
-            return replace(block, body=replace(body, value=_taken(value, flag, target)))
+            taken = _taken(value, flag, target)
+            return block if taken is value else replace(block, body=replace(body, value=taken))
         case ir.Block(body=ir.Update(values=values) as body):
             condition = condition_of(block)
             if condition is None or flag not in conjuncts(condition):

@@ -1,13 +1,11 @@
 """The rules of each kind of machine, in the order in which they are asked."""
 
 from . import (
-    abreast,
     block_rows,
     block_tiles,
     chain,
     columns,
     elementwise,
-    escape,
     fallback,
     lines,
     passes,
@@ -21,6 +19,7 @@ from . import (
 )
 from .choose import Rule, Rules
 from .parts.normal import inlined, unrepeated
+from .waiting import abreast, escape
 
 PROCESSOR = Rules(
     unrepeated,

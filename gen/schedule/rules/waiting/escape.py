@@ -9,13 +9,13 @@ over the outermost loop. GPU: a thread an element.
 
 from itertools import takewhile
 
-from ...ir.algebra import conjuncts
-from ...ir.nodes import Allocate, Binary, BinaryOp, Block, Cast, Load, Loop, LoopKind, Store
-from ...ir.walk import accessed, blocks, statements, targets, variables
-from .parts.draft import Declined, Draft
-from .parts.launches import settled, threads
-from .parts.nest import Nest
-from .parts.threads import threaded
+from ....ir.algebra import conjuncts
+from ....ir.nodes import Allocate, Binary, BinaryOp, Block, Cast, Load, Loop, LoopKind, Store
+from ....ir.walk import accessed, blocks, statements, targets, variables
+from ..parts.draft import Declined, Draft
+from ..parts.launches import settled, threads
+from ..parts.nest import Nest
+from ..parts.threads import threaded
 
 
 def processor(draft: Draft, nest: Nest) -> tuple[Draft, ...]:
