@@ -12,7 +12,7 @@ from dataclasses import replace
 from ..ir import nodes as ir
 from ..ir.algebra import conjunction, conjuncts
 from ..ir.walk import map_nested
-from ..poly.rewrites.left import Left, flag_of, lightened, unjustified
+from ..poly.rewrites.left import Left, flag_of, lightened, setter_in, unjustified
 
 
 def leave_early(kernel: ir.Kernel) -> ir.Kernel:
@@ -38,10 +38,11 @@ def _in_order(stmt: ir.Stmt, body: tuple[ir.Stmt, ...], place: Left) -> ir.Stmt:
     for part in body:
         found.append(_visit(part, place))
         place = place.after(part)
-        flag = flag_of(part) if isinstance(part, ir.Block) else None
-        if flag is None or not isinstance(part, ir.Block):
+        setter = setter_in(part)
+        flag = setter and flag_of(setter)
+        if setter is None or flag is None:
             continue
-        leave = ir.Leave(conjunction(*conjuncts(part.predicate), flag), span=part.span)
+        leave = ir.Leave(conjunction(*conjuncts(setter.predicate), flag), span=setter.span)
         if unjustified(leave, part, place) is None:
             found.append(leave)
             place = place.after(leave)

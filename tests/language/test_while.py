@@ -212,6 +212,21 @@ def test_whole_steps(steps: str | None) -> None:
             np.testing.assert_array_equal(arrays[name], value)
 
 
+def test_whole_steps_on_gpus() -> None:
+    """The host asks the GPU for the flag; what it launches asks on, since it may not be told."""
+    kernel, target = spec(HALVED, "(n)->(n),(),()", HALVED_ARGUMENTS, HALVED_REST), Cuda.at("sm_90")
+    made = schedule(kernel, DTYPES, target, prove)
+    finished = interpretable(made[-1].lowered.kernel, target.finishing)
+    assert len(leaves(finished)) == 1
+    x = RNG.standard_normal(5)
+    found = run(finished, {"x": x}, {"least": 0.1, "limit": 50}, seed=2)
+    for name, value in halved(x, 0.1, 50).items():
+        np.testing.assert_array_equal(found[name], value)
+    source = joined(emit(kernel, {"float64": made}, target))
+    assert source.count("->is_zero(") == 1
+    assert "(going[0] != (int32_t)0) ?" in source
+
+
 def test_after_the_end_nothing_asks() -> None:
     """Where all leave at once, statements after the test are not under it."""
     kernel = spec(HALVED, "(n)->(n),(),()", HALVED_ARGUMENTS, HALVED_REST + recipe(""))

@@ -20,8 +20,10 @@ from dataclasses import dataclass, field, replace
 from typing import final
 
 from ...ir import nodes as ir
-from ...ir.algebra import TRUE, conjunction, conjuncts
+from ...ir.algebra import TRUE, conjunction, conjuncts, index
+from ...ir.launch import launches
 from ...ir.text.print_expr import expr_to_text
+from ...ir.types import DType
 from ...ir.walk import blocks, loads, statements, targets, variables, walk
 from ..witness import Refused
 from .narrowed import condition_of
@@ -57,7 +59,7 @@ class Left:
     def after(self, stmt: ir.Stmt) -> "Left":
         """Left what follows the statement in a sequence."""
         match stmt:
-            case ir.Leave(condition) if not self.in_lanes:
+            case ir.Leave(condition) if self.at_once:
                 return replace(self, on=(*self.on, conjuncts(condition)[-1]))
             case _:
                 written = {t.buffer for b in blocks(stmt) for t in targets(b.body)}
@@ -65,14 +67,19 @@ class Left:
                 return replace(self, on=on)
 
     @property
-    def in_lanes(self) -> bool:
-        kinds = (loop.kind for loop in self.loops[:-1] if isinstance(loop, ir.Loop))
-        return any(kind is ir.LoopKind.VECTORIZED for kind in kinds)
+    def at_once(self) -> bool:
+        """Whether code leaves the loop where the flag is off, and never goes on: as it does until
+        all lanes of a vectorized loop around are done, and where nobody can say what a GPU's memory
+        holds.
+        """
+        *outer, loop = self.loops
+        kinds = (around.kind for around in outer if isinstance(around, ir.Loop))
+        return ir.LoopKind.VECTORIZED not in kinds and (self.launched or not [*launches(loop)])
 
-    def is_own(self, buffer: str) -> bool:
-        """Whether each thread of a launch has the array for itself."""
+    def scope(self, buffer: str) -> ir.Scope:
+        """Where an array lives."""
         found = self.made[buffer][0].buffers if buffer in self.made else ()
-        return any(b.name == buffer and b.scope is ir.Scope.LOCAL for b in found)
+        return next((b.scope for b in found if b.name == buffer), ir.Scope.GLOBAL)
 
     @property
     def launched(self) -> bool:
@@ -126,25 +133,42 @@ def unjustified(leave: ir.Leave, before: ir.Stmt | None, place: Left) -> str | N
     if not isinstance(loop, ir.Loop) or loop.kind is not ir.LoopKind.SERIAL:
         return "no serial loop is around what leaves one"
     *guards, on = conjuncts(leave.condition)
-    flag = flag_of(before) if isinstance(before, ir.Block) else None
-    if flag is None or on != flag or not isinstance(before, ir.Block):
+    setter = setter_in(before)
+    flag = setter and flag_of(setter)
+    if setter is None or flag is None or on != flag:
         return f"loop '{loop.var}': what it is left for is no flag that was just written"
-    if tuple(guards) != _guards(before) or any(map(loads, guards)):
+    if tuple(guards) != _guards(setter) or any(map(loads, guards)):
         return f"loop '{loop.var}': its flag is not always written where it is read"
     inside = {n.var for n in statements(loop) if isinstance(n, ir.Loop)}
     inside |= {v for n in statements(loop) if isinstance(n, ir.Delinearize) for v in n.vars}
     if variables(leave.condition) & inside:
         return f"loop '{loop.var}': its flag is another one in each iteration"
-    if any(isinstance(n, ir.Barrier | ir.Transfer) for n in statements(loop.body)):
+    waits = (ir.Barrier, ir.Transfer) if place.launched else (ir.Transfer,)
+    if any(isinstance(n, waits) for n in statements(loop.body)):
         return f"loop '{loop.var}': others wait for what is in it"
     (written,) = {x.buffer for x in loads(flag)}
-    if place.launched and not place.is_own(written):
+    if place.launched and place.scope(written) is not ir.Scope.LOCAL:
         return f"loop '{loop.var}': its flag is not each thread's own"
+    if before is not setter and (guards or place.scope(written) is not ir.Scope.DEVICE):
+        return f"loop '{loop.var}': its flag is in no memory of a GPU that can be asked for it"
     for block in blocks(loop.body):
         if not _changes_nothing(block, flag, tuple(guards), loop, place):
             off = expr_to_text(ir.Unary(ir.UnaryOp.NOT, flag))
             return f"loop '{loop.var}': block '{block.name}' has an effect where {off}"
     return None
+
+
+def setter_in(stmt: ir.Stmt | None) -> ir.Block | None:
+    """The block that the statement is, or that is all of a launch of one thread."""
+    match stmt:
+        case ir.Block():
+            return stmt
+        case ir.Seq((one,)):
+            return setter_in(one)
+        case ir.Loop(_, lower, upper, kind, body) if kind.is_bound:
+            return setter_in(body) if (lower, upper) == (index(0), index(1)) else None
+        case _:
+            return None
 
 
 def flag_of(block: ir.Block) -> ir.Expr | None:
@@ -154,8 +178,8 @@ def flag_of(block: ir.Block) -> ir.Expr | None:
     match block:
         case ir.Block(
             iters=(),
-            body=ir.Store(place, ir.Cast(dtype, ir.Binary(ir.BinaryOp.AND) as value)),
-        ) if dtype.is_integer:
+            body=ir.Store(place, ir.Cast(DType.INT32, ir.Binary(ir.BinaryOp.AND) as value)),
+        ):
             match first := conjuncts(value)[0]:
                 case ir.Binary(ir.BinaryOp.NE, ir.Load(indices=at) as load, ir.Const(0)) if _is_of(
                     load, place
