@@ -3,7 +3,7 @@
 Looks for: a loop that is left for a flag (`language.body.leaving`), inside of loops over elements
 that each have a flag of their own. All blocks that share these loops go with it. Processor: lanes
 along the innermost of them, around the loop that is left, so that it ends when all lanes are done;
-two vectors, since each turn waits for the one before; what a lane keeps is in registers; threads
+four vectors, since each turn waits for the one before; what a lane keeps is in registers; threads
 over the outermost loop. GPU: a thread an element.
 """
 
@@ -22,8 +22,8 @@ def processor(draft: Draft, nest: Nest) -> tuple[Draft, ...]:
     line = _elements(nest)[-1]
     inside = tuple(block.name for block in blocks(line))
     vectors, lanes = f"{nest.name}.vector", f"{nest.name}.lane"
-    draft = draft.step("split", loop=line.var, factors=[None, "$line"], as_=[vectors, lanes])
-    draft = draft.step("vectorize", loop=lanes, width="$line").proved()
+    draft = draft.step("split", loop=line.var, factors=[None, "$compared"], as_=[vectors, lanes])
+    draft = draft.step("vectorize", loop=lanes, width="$compared").proved()
     for buffer in _kept(draft, line):
         draft = draft.if_sound("set_scope", buffer=buffer, scope="register")
     return (threaded(draft.settled(*inside), nest.name),)
