@@ -38,7 +38,7 @@ Array = NDArray[Any]
 FOLDER = Path(__file__).parent / "language"
 CORPUS = sorted((FOLDER / "corpus").rglob("*.yaml"))
 SPECS = {path.stem: path for path in (*sorted((FOLDER / "specs").glob("*.yaml")), *CORPUS)}
-LONG = {"correlation", "doitgen", "lstm", "syr2k"}  # to choose for; others here are like them
+LONG = {"correlation", "diffuse", "doitgen", "lstm", "syr2k"}  # to choose for; others are like them
 LEFT_OUT = {*LONG, *[*SPECS][1::3], *[*SPECS][2::3]}  # where nobody asked for more
 BY_RULES = [pytest.param(n, marks=pytest.mark.thorough if n in LEFT_OUT else ()) for n in SPECS]
 WITH_RECIPES = [name for name, path in SPECS.items() if "\nrecipes:" in path.read_text("utf-8")]

@@ -26,6 +26,7 @@ from .expressions import (
     reads_data,
     reduction,
 )
+from .local_names import bounded
 from .values import Env, Scope, Typed, binary
 
 Run = Callable[[Env], None]
@@ -114,7 +115,10 @@ def _block(body: Sequence[ast.stmt], bound: frozenset[str], scope: Scope) -> Run
 def _statement(statement: ast.stmt, bound: frozenset[str], scope: Scope) -> Run:
     match statement:
         case ast.For(target=ast.Name(id=index), iter=node, body=body):
-            return _loop(index, node, body, bound, scope)
+            return _loop(index, node, None, body, bound, scope)
+        case ast.While(test=test, body=body, orelse=[]):
+            index, node, condition = bounded(test)
+            return _loop(index, node, condition, body, bound, scope)
         case ast.If(test=test, body=body, orelse=[]):
             holds, inner = expression(test, scope).value, _block(body, bound, scope)
 
@@ -134,14 +138,23 @@ def _statement(statement: ast.stmt, bound: frozenset[str], scope: Scope) -> Run:
 
 
 def _loop(
-    index: str, node: ast.expr, body: Sequence[ast.stmt], bound: frozenset[str], scope: Scope
+    index: str,
+    node: ast.expr,
+    test: ast.expr | None,
+    body: Sequence[ast.stmt],
+    bound: frozenset[str],
+    scope: Scope,
 ) -> Run:
+    """test: under what it goes on."""
     inner = _block(body, bound | {index}, scope)  # first: it says the types of temporaries
     numbers = domain(node, index, body, scope)
+    goes_on = None if test is None else expression(test, scope).value
 
     def run(env: Env) -> None:
         for number in numbers(env):
             env[index] = number
+            if goes_on is not None and not goes_on(env):
+                return
             inner(env)
 
     return run

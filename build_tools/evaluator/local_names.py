@@ -50,11 +50,30 @@ def _block(
                 new = list(_block(inner, {*known, index}, arrays, values))
                 over = _In(values).visit(deepcopy(over))
                 yield ast.For(target=statement.target, iter=over, body=new, orelse=[])
+            case ast.While(test=test, body=inner, orelse=[]):
+                new = list(_block(inner, {*known, bounded(test)[0]}, arrays, values))
+                yield ast.While(test=_In(values).visit(deepcopy(test)), body=new, orelse=[])
             case ast.If(test=test, body=inner, orelse=[]):
                 test = _In(values).visit(deepcopy(test))
                 yield ast.If(test=test, body=list(_block(inner, known, arrays, values)), orelse=[])
             case _:
                 yield _In(values).visit(deepcopy(statement))
+
+
+def bounded(test: ast.expr) -> tuple[str, ast.expr, ast.expr]:
+    """The index, the domain and the condition of a `while`."""
+    match test:
+        case ast.BoolOp(
+            op=ast.And(),
+            values=[
+                ast.Compare(left=ast.Name(id=index), ops=[ast.In()], comparators=[node]),
+                first,
+                *rest,
+            ],
+        ):
+            condition = ast.BoolOp(ast.And(), [first, *rest]) if rest else first
+            return index, node, condition
+    raise ValueError(f"no bound: {ast.unparse(test)}")
 
 
 def _read(value: ast.expr) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from .document import Document
 from .expressions import expression, indexed, positions, reads_data
+from .local_names import bounded
 from .values import Scope
 
 Bounds = tuple[int, int]  # the least and the largest value
@@ -108,6 +109,10 @@ def _defined(
     for statement in body:
         match statement:
             case ast.For(target=ast.Name(id=index), iter=node, body=inner):
+                bounds = _domain(node, index, inner, ranges, shapes, scope)
+                yield from _defined(inner, {**ranges, index: bounds}, shapes, scope)
+            case ast.While(test=test, body=inner):
+                index, node, _ = bounded(test)
                 bounds = _domain(node, index, inner, ranges, shapes, scope)
                 yield from _defined(inner, {**ranges, index: bounds}, shapes, scope)
             case ast.If(body=inner):

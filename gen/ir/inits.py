@@ -120,7 +120,7 @@ def _init_nest(
                 guards.append(condition)
             case ir.Allocate(buffers, _):
                 _refuse_local(block, {b.name for b in buffers})
-            case ir.Seq() | ir.Block() | ir.Barrier() | ir.Transfer():
+            case ir.Seq() | ir.Block() | ir.Barrier() | ir.Leave() | ir.Transfer():
                 pass
             case _:
                 assert_never(outer)

@@ -34,6 +34,7 @@ from .expressions import (
     UnaryOp,
     Var,
 )
+from .leave import Leave
 from .transfers import Transfer
 from .types import Contraction, DType, Intent
 
@@ -65,6 +66,7 @@ __all__ = [
     "IterKind",
     "IterVar",
     "Kernel",
+    "Leave",
     "Load",
     "Loop",
     "LoopKind",
@@ -144,10 +146,9 @@ class Destination(Node):
 
 @final
 class Combiner(Enum):
-    """Associative, commutative combinations of tuples of values; most are of one value.
-
-    ARGMIN and ARGMAX combine (value, index): the extreme value, then the smaller index; a NaN
-    counts as the extreme value, as in NumPy.
+    """Associative, commutative combinations of tuples of values; most are of one value. ARGMIN and
+    ARGMAX combine (value, index): the extreme value, then the smaller index; a NaN counts as the
+    extreme value, as in NumPy.
     """
 
     SUM = "sum"
@@ -230,9 +231,8 @@ class IterKind(Enum):
 @final
 @dataclass(frozen=True, slots=True)
 class IterVar(Node):
-    """An iteration variable of a block, over lower <= name < upper.
-
-    The bounds may use dims and the block's earlier iteration variables.
+    """An iteration variable of a block, over lower <= name < upper. The bounds may use dims and the
+    block's earlier iteration variables.
     """
 
     name: str
@@ -366,7 +366,7 @@ class Seq(Node):
     body: tuple["Stmt", ...]
 
 
-Stmt = Block | Loop | Delinearize | If | Allocate | Barrier | Transfer | Seq
+Stmt = Block | Loop | Delinearize | If | Allocate | Barrier | Leave | Transfer | Seq
 
 
 # ---------------------------------------------------------------- kernels

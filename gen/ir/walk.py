@@ -186,6 +186,20 @@ def statements(node: ir.Node) -> tuple[ir.Stmt, ...]:
 
 
 @remembered
+def left(loop: ir.Loop) -> tuple[ir.Leave, ...]:
+    """The statements that end the loop."""
+    return tuple(s for part in nested(loop) for s in _leaves(part))
+
+
+def _leaves(stmt: ir.Stmt) -> Iterator[ir.Leave]:
+    if isinstance(stmt, ir.Leave):
+        yield stmt
+    elif not isinstance(stmt, ir.Loop):
+        for part in nested(stmt):
+            yield from _leaves(part)
+
+
+@remembered
 def loads(body: ir.Node) -> tuple[ir.Load, ...]:
     """The loads below, in textual order: a block's reads are numbered so, from 0.
 

@@ -15,6 +15,7 @@ from ..errors import Span, SpecError
 from ..ir import nodes as ir
 from ..ir.types import INDEX, DType
 from . import yaml
+from .body.leaving import left_early
 from .body.local_names import written_out
 from .body.program import Program
 from .body.resolve import resolve
@@ -310,14 +311,16 @@ def _program(
 ) -> Program:
     named: tuple[_Named, ...] = (*arguments, *scalars, *temporaries)
     own = (*sizes.dims, *(each.name for each in named), *words.reductions, *words.functions)
-    body = written_out(grammar.statements(compute, words), (*own, *words.casts, *grammar.RESERVED))
+    known = (*own, *words.casts, *grammar.RESERVED)
+    intents = {a.name: a.intent for a in arguments}
+    body = left_early(written_out(grammar.statements(compute, words), known), intents, known)
     if not body:
         raise SpecError("the body has no statement", compute.span)
     declared = Declared(
         sizes.dims,
         {a.name: shape_of(a.shape) for a in arguments}
         | {t.name: tuple(map(sizes.shared, t.shape)) for t in temporaries if t.shape is not None},
-        {a.name: a.intent for a in arguments},
+        intents,
         {s.name: s.element == INDEX.value for s in scalars},
         frozenset([*_assigned(body), *(a.name for a in arguments), *(t.name for t in temporaries)]),
         sizes,
@@ -339,7 +342,7 @@ def _assigned(body: tuple[syntax.Statement, ...]) -> set[str]:
         match statement:
             case syntax.Assign():
                 found |= {target.array for target in statement.targets}
-            case syntax.For(_, inner) | syntax.If(_, inner):
+            case syntax.For(body=inner) | syntax.If(body=inner) | syntax.While(body=inner):
                 found |= _assigned(inner)
     return found
 

@@ -3,7 +3,8 @@
 Input: a lowered kernel and a target's passes. Output: the tree that is emitted. It is verified
 after each stage, and what the exact passes made of the kernel is compared with it, for all sizes
 (`poly.rewrites.equivalence`), so that what is proved of the lowered tree holds of what is emitted.
-What leaves out iterations by data is checked for all data (`poly.rewrites.narrowed`). Notes are
+What leaves out iterations by data is checked for all data (`poly.rewrites.narrowed`,
+`poly.rewrites.left`). Notes are
 written out as what they stand for, and that is compared with the tree before them.
 """
 
@@ -15,6 +16,7 @@ from ..errors import Span
 from ..ir.nodes import Expr, Kernel
 from ..ir.rules.verify import verify_any
 from ..poly.rewrites.equivalence import check_unchanged
+from ..poly.rewrites.left import check_left
 from ..poly.rewrites.narrowed import check_narrowed
 from .passes import Finishing, Pass
 
@@ -57,6 +59,7 @@ def finished(kernel: Kernel, finishing: Finishing) -> Iterator[tuple[Pass | None
     stages = (
         (finishing.exact, check_unchanged),
         (finishing.by_data, check_narrowed),
+        (finishing.early, check_left),
         (finishing.notes, lambda before, now: check_unchanged(before, finishing.as_run(now))),
     )
     for passes, check in stages:

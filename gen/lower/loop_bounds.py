@@ -352,7 +352,7 @@ def hoist_guards(kernel: ir.Kernel) -> ir.Kernel:
 def hoist(stmt: ir.Stmt, lanes: frozenset[str] = frozenset()) -> ir.Stmt:
     """Guards that all blocks of a loop share and that nothing inside it changes, around it.
 
-    lanes: of intrinsics around; what guards those is a mask, and stays with the block.
+    lanes: of vectors and intrinsics around; what guards those is a mask, and stays with the block.
     """
     if not isinstance(stmt, ir.Loop) or has_barrier(stmt):  # which all threads have to reach
         return map_nested(stmt, lambda s: hoist(s, lanes))
@@ -366,6 +366,7 @@ def hoist(stmt: ir.Stmt, lanes: frozenset[str] = frozenset()) -> ir.Stmt:
     body = stmt.body
     for guard in shared:
         body = _without(body, guard)
-    inner = lanes | {stmt.var} if tensorized(stmt) else lanes
+    in_lanes = stmt.kind is ir.LoopKind.VECTORIZED or tensorized(stmt)
+    inner = lanes | {stmt.var} if in_lanes else lanes
     new = replace(stmt, body=hoist(body, inner))
     return ir.If(conjunction(*shared), new) if shared else new

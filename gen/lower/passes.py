@@ -55,7 +55,8 @@ class Finishing:
 
     exact: the passes after which the tree must do what the lowered one does, as far as a proof over
         the reals sees that. by_data: those behind them, which leave out what combines nothing where
-        data says so; that is checked for all data. notes: those at the end, which say how
+        data says so; that is checked for all data. early: those that leave loops once nothing in
+        them has an effect; that is checked as well. notes: those at the end, which say how
         statements are computed. as_run: the finished tree as the interpreter runs it, with the
         statements that notes stand for; these must do what was there before. advice: on a lowered
         tree.
@@ -63,10 +64,11 @@ class Finishing:
 
     exact: Passes
     by_data: Passes = ()
+    early: Passes = ()
     notes: Passes = ()
     as_run: Callable[[Kernel], Kernel] = _unchanged
     advice: Callable[[Kernel], tuple[Advice, ...]] = _nothing
 
     @property
     def passes(self) -> Passes:
-        return (*self.exact, *self.by_data, *self.notes)
+        return (*self.exact, *self.by_data, *self.early, *self.notes)

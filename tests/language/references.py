@@ -207,12 +207,36 @@ def resize(x: Array, p: int, q: int) -> Arrays:
     return {"y": np.array(images).reshape(len(x), p, q)}
 
 
+def mandelbrot(x: Array, y: Array, limit: int) -> Arrays:
+    c, count = x + 1j * y[:, None], np.zeros((len(y), len(x)), "i4")
+    z = np.zeros_like(c)
+    for _ in range(limit):
+        inside = np.abs(z) <= 2
+        count += inside
+        z = np.where(inside, z * z + c, z)
+    return {"count": count}
+
+
+def diffuse(b: Array, rate: float, tolerance: float, limit: int) -> Arrays:
+    p, r, x, steps = np.pad(b, 1), b.copy(), np.zeros_like(b), 0
+    left = start = np.sum(b**2)
+    while steps < limit and not left <= tolerance**2 * start:
+        around = p[:-2, 1:-1] + p[2:, 1:-1] + p[1:-1, :-2] + p[1:-1, 2:]
+        q = (1 + 4 * rate) * p[1:-1, 1:-1] - rate * around
+        far = left / np.sum(p[1:-1, 1:-1] * q)
+        x, r = x + far * p[1:-1, 1:-1], r - far * q
+        still = np.sum(r**2)
+        p[1:-1, 1:-1] = r + still / left * p[1:-1, 1:-1]
+        left, steps = still, steps + 1
+    return {"x": x, "steps": np.array(steps)}
+
+
 REFERENCES: Mapping[str, Callable[..., Arrays]] = {
     f.__name__: f
     for f in (
         jacobi_1d, jacobi_2d, seidel_2d, heat_3d, fdtd_2d, adi, deriche, lu, ludcmp, durbin,
         trisolv, gramschmidt, gemver, correlation, floyd_warshall, nussinov, lstm, add_rows,
-        histogram, csr_matvec, resize,
+        histogram, csr_matvec, resize, mandelbrot, diffuse,
     )
 } | {"floyd_warshall_apart": floyd_warshall, "crc16_table": crc16, "crc16_bits": crc16}  # fmt: skip
 
@@ -271,4 +295,7 @@ INPUTS: Mapping[str, Inputs] = {
     "histogram": _positions("x", lambda given: 256 if given["x"].dtype.itemsize > 1 else 250),
     "csr_matvec": _sparse,
     "crc16_table": _bytes_table,
+    "mandelbrot": lambda rng, given: {  # of which no orbit comes near the circle
+        name: rng.integers(-8, 5, given[name].shape).astype(given[name].dtype) / 4 for name in "xy"
+    },
 }

@@ -28,7 +28,7 @@ def refused(text: str) -> SpecError:
         ("y = ", "not an expression or statement: invalid syntax", 6),
         ("import os", "this is not a statement of the language", 3),
         ("y[i] = z = x[i]", "this is not a statement of the language", 3),
-        ("while x[0]: y[0] = 1", "this is not a statement of the language", 3),
+        ("while x[0]: y[0] = 1", "a 'while' says how many iterations it has at most", 9),
         ("y[i] **= 2", "this is not a statement of the language", 3),
         ("y.a = 1", "the left side must be an element of an array, such as a[i, j]", 3),
         ("y[i][j] = 1", "the left side must be an element of an array, such as a[i, j]", 3),

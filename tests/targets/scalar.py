@@ -159,6 +159,8 @@ def _statement(s: ir.Stmt, c: _Code) -> list[str]:
             return _allocated(s, c)
         case ir.Seq():
             return [line for part in s.body for line in _statement(part, c)]
+        case ir.Leave():
+            return statements.leaving(c.scalars.condition(s.condition))
         case ir.Barrier() | ir.Transfer():
             raise AssertionError("lowering lets none of these through")
         case _:

@@ -8,6 +8,7 @@ so that what depends on their order shows.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, assert_never
 
@@ -19,7 +20,7 @@ from ..inits import explicit_inits
 from ..rules.verify import verify_any
 from ..text.print_expr import expr_to_text
 from ..types import DType
-from ..walk import buffers
+from ..walk import buffers, left
 from .evaluate import (
     Combine,
     InterpError,
@@ -51,6 +52,10 @@ from .threads import inside, launched, place_of
 __all__ = ["InterpError", "dims_of", "run"]
 
 Action = Callable[[], None]
+
+
+class _Left(Exception):
+    """The loop around is left."""
 
 
 def run(
@@ -201,6 +206,14 @@ def _stmt(stmt: ir.Stmt, machine: Machine) -> Action:
             return lambda: inner() if holds() else None
         case ir.Allocate():
             return _allocate(stmt, machine)
+        case ir.Leave(condition):
+            goes_on = expression(condition, machine)
+
+            def leave() -> None:
+                if not goes_on():
+                    raise _Left
+
+            return leave
         case ir.Barrier():
             return lambda: None  # outside of a launch; `threads` sees to those inside
         case ir.Transfer():
@@ -231,7 +244,11 @@ def _loop(loop: ir.Loop, machine: Machine) -> Action:
         for values[loop.var] in machine.shuffled(iterations) if any_order else iterations:
             body()
 
-    return iterate
+    def iterate_until_left() -> None:
+        with suppress(_Left):
+            iterate()
+
+    return iterate_until_left if left(loop) else iterate
 
 
 def _bound(loop: ir.Loop, machine: Machine) -> Action:

@@ -13,7 +13,19 @@ from typing import assert_never
 
 from ..exchanges import has_transfer
 from ..launch import axes, has_barrier
-from ..nodes import Allocate, Barrier, Block, Delinearize, If, Loop, LoopKind, Seq, Stmt, Transfer
+from ..nodes import (
+    Allocate,
+    Barrier,
+    Block,
+    Delinearize,
+    If,
+    Leave,
+    Loop,
+    LoopKind,
+    Seq,
+    Stmt,
+    Transfer,
+)
 from .evaluate import InterpError, Value
 from .machine import Cells, Launched, Machine, allocation, coordinate, expression, parts
 
@@ -114,8 +126,8 @@ def paused(stmt: Stmt, machine: Machine, build: Build) -> Steps:
             return _in_order([paused(s, machine, build) for s in body_])
         case Barrier() | Transfer():
             return lambda: iter((stmt,))
-        case Block():
-            raise AssertionError("a block holds no barrier")
+        case Block() | Leave():
+            raise AssertionError("they hold no barrier")
         case _:
             assert_never(stmt)
 

@@ -71,6 +71,8 @@ def _check(stmt: ir.Stmt, around: _Around) -> None:
         case ir.Barrier():
             if around.launch is not None and around.divergent:
                 refuse(stmt, f"not all threads of a block reach a barrier: {around.divergent}")
+        case ir.Leave():
+            pass  # finishing makes it in loops without barriers
         case ir.Transfer():
             if around.launch is not None:
                 refuse(stmt, f"'{stmt.message}' is sent or received in a launch, by no rank")

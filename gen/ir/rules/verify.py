@@ -82,8 +82,9 @@ def _check_unlowered(kernel: ir.Kernel) -> None:
                 named = [("loop", var) for var in vars_]
             case ir.Buffer(name):
                 named = [("buffer", name)]
-            case ir.If():
-                refuse(node, "an 'if' stands in a tree that is not lowered")
+            case ir.If() | ir.Leave():
+                word = "an 'if'" if isinstance(node, ir.If) else "a 'leave'"
+                refuse(node, f"{word} stands in a tree that is not lowered")
             case _:
                 continue
         for what, name in named:
@@ -156,6 +157,10 @@ def _check_stmt(stmt: ir.Stmt, around: _Surroundings) -> None:
                 with located(buffer.span):
                     around = _allocate(buffer, around)
             _check_stmt(body, around)
+        case ir.Leave(condition):
+            expect(condition, DType.BOOL, "the condition of a 'leave'", around.names())
+            if not around.loops or [*around.loops.values()][-1] is not ir.LoopKind.SERIAL:
+                refuse(stmt, "no serial loop is around a 'leave' that it could end")
         case ir.Barrier() | ir.Transfer():
             pass  # `verify_launch` and `verify_transfers` have their rules
         case ir.Seq(body_):

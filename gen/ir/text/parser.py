@@ -205,6 +205,8 @@ def _stmt(statement: ast.stmt, names: Names) -> ir.Stmt:
             return _loop(target, bounds, body, names, at)
         case ast.Expr(ast.Call(ast.Name("barrier"), [], [])):
             return ir.Barrier(span=at)
+        case ast.Expr(ast.Call(ast.Name("leave_unless"), [condition], [])):
+            return ir.Leave(expression(condition, DType.BOOL, names), span=at)
         case ast.Expr(ast.Call(ast.Name("send" | "receive" | "wait" as word), [message], given)):
             return transfer(statement, word, dotted(message, names), given, names)
         case ast.If(condition, body, []):

@@ -136,6 +136,8 @@ def _stmt(stmt: ir.Stmt, known: _TypesAndBounds, depth: int) -> list[str]:
             return [head, *_suite(body, inner, depth + 1)]
         case ir.Barrier():
             return [f"{pad}barrier()"]
+        case ir.Leave(condition):
+            return [f"{pad}leave_unless({expr_text(condition, DType.BOOL)})"]
         case ir.Transfer():
             return [f"{pad}{_transfer(stmt)}"]
         case ir.If(condition, body):

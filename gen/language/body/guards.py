@@ -33,6 +33,7 @@ from ..syntax.nodes import (
     If,
     Name,
     Range,
+    While,
 )
 from .scope import Declared, unused
 
@@ -69,6 +70,8 @@ def _statement(statement: syntax.Statement, declared: Declared) -> Iterator[synt
                     _check_unchanged(guard, inner)
                 inner = tuple(_under(s, guard) for s in inner)
             yield from inner if domain is None else (If(domain, inner, span=statement.span),)
+        case While():
+            raise AssertionError("`leaving` has written it out")
         case _:
             assert_never(statement)
 
@@ -91,6 +94,8 @@ def _under(statement: syntax.Statement, tests: Expr) -> syntax.Statement:
             return replace(statement, op=None, value=kept)
         case For() | If():
             return replace(statement, body=tuple(_under(s, tests) for s in statement.body))
+        case While():
+            raise AssertionError("`leaving` has written it out")
         case _:
             assert_never(statement)
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import assert_never, final
 
 from ...errors import Span, SpecError, Use
-from ..syntax import grammar
 from ..syntax import nodes as syntax
+from ..syntax.depth import check_depth
 
 MAX_PARTS = 4096
 
@@ -82,13 +82,14 @@ def _block(
             case syntax.For(over, inner):
                 within = _after(local, _written(inner))  # in an earlier iteration
                 over = _range(over, local, body)
-                new.append(
-                    replace(
-                        statement,
-                        over=over,
-                        body=_block(inner, indices | {over.index}, within, body),
-                    )
-                )
+                inner = _block(inner, indices | {over.index}, within, body)
+                new.append(replace(statement, over=over, body=inner))
+            case syntax.While(over, condition, inner):
+                within = _after(local, _written(inner))  # in an earlier iteration
+                over = _range(over, local, body)
+                condition = _expr(condition, within, body)
+                inner = _block(inner, indices | {over.index}, within, body)
+                new.append(replace(statement, over=over, condition=condition, body=inner))
             case syntax.If(condition, inner):
                 condition = _expr(condition, local, body)
                 inner = _block(inner, indices, local, body)
@@ -154,7 +155,7 @@ def _expr(expr: syntax.Expr, local: _Locals, body: _Body) -> syntax.Expr:
     if size > MAX_PARTS:
         found = f"with local names written out, this has more than {MAX_PARTS} parts"
         raise SpecError(found, expr.span, "define a part of it as an array of its own")
-    return grammar.check_depth(_substituted(expr, local, body))
+    return check_depth(_substituted(expr, local, body))
 
 
 def _names(part: syntax.Expr) -> str:

@@ -98,6 +98,8 @@ def _statements(
                 new, inner = _statements(body, replace(scope, conditions=(*scope.conditions, test)))
                 scope = replace(inner, conditions=scope.conditions)
                 parts += new
+            case syntax.While():
+                raise AssertionError("`leaving` has written it out")
             case _:
                 assert_never(statement)
     return parts, scope

@@ -20,11 +20,11 @@ from .. import yaml
 from ..values import functions
 from . import hints, literals, members
 from . import nodes as ir
+from .depth import MAX_DEPTH, check_depth, too_deep
 
 MAX_TEXT = 20_000
 MAX_BRACKETS = 50
 MAX_PREFIXES = 8
-MAX_DEPTH = 100
 MAX_POWER = 16
 
 FUNCTIONS = {
@@ -168,24 +168,7 @@ def _check_depth(tree: ast.AST, place: Positions) -> None:
     for _ in range(MAX_DEPTH):
         level = [child for node in level for child in ast.iter_child_nodes(node)]
     for node in level:
-        raise _too_deep(place.span(node) if isinstance(node, ast.expr) else place.scalar.span)
-
-
-def check_depth(expr: ir.Expr) -> ir.Expr:
-    """The expression, where it nests no deeper than the limit: chains such as `a and b and ...` are
-    flat in Python and nest here. Raises SpecError.
-    """
-    level: tuple[ir.Expr, ...] = (expr,)
-    for _ in range(MAX_DEPTH):
-        level = tuple(part for e in level for part in ir.parts(e))
-    for part in level:
-        raise _too_deep(part.span)
-    return expr
-
-
-def _too_deep(span: Span) -> SpecError:
-    hint = "define a part of it as an array of its own"
-    return SpecError(f"the expression nests deeper than {MAX_DEPTH}", span, hint)
+        raise too_deep(place.span(node) if isinstance(node, ast.expr) else place.scalar.span)
 
 
 def _refuse(
@@ -214,13 +197,20 @@ def _statement(node: ast.stmt, place: Positions) -> ir.Statement:
         case ast.If(test, body, []):
             condition = _whole(test, place)
             return ir.If(condition, tuple(_statement(s, place) for s in body), span=condition.span)
-        case ast.If(orelse=[first, *_]) | ast.For(orelse=[first, *_]):
+        case ast.While(test, body, []):
+            return _while(test, body, place)
+        case (
+            ast.If(orelse=[first, *_]) | ast.For(orelse=[first, *_]) | ast.While(orelse=[first, *_])
+        ):
             _refuse(
                 first,
                 place,
                 "'else' is not part of the language",
                 "write a second 'if' with the opposite condition",
             )
+        case ast.Break() | ast.Continue():
+            word, hint = hints.jump(node)
+            _refuse(node, place, f"'{word}' is not part of the language", hint)
         case _:
             _refuse(
                 node,
@@ -228,6 +218,22 @@ def _statement(node: ast.stmt, place: Positions) -> ir.Statement:
                 "this is not a statement of the language",
                 "a statement is 'a[i] = ...', 'a[i] += ...', 'for i in range(...):' or 'if ...:'",
             )
+
+
+def _while(test: ast.expr, body: list[ast.stmt], place: Positions) -> ir.While:
+    match test:
+        case ast.BoolOp(ast.And(), [ast.Compare(target, [ast.In()], [iterable]), first, *rest]):
+            over = _range(target, iterable, place)
+            condition = ast.BoolOp(ast.And(), [first, *rest]) if rest else first
+            holds = _whole(ast.copy_location(condition, first), place)
+            inner = tuple(_statement(s, place) for s in body)
+            return ir.While(over, holds, inner, span=over.span)
+        case ast.Compare(_, [ast.In()], [_]):
+            hint = "write 'for', or 'and' with the condition"
+            _refuse(test, place, "this 'while' has no condition under which it ends", hint)
+        case _:
+            hint = "write 'while t in range(limit) and ...:', the bound first"
+            _refuse(test, place, "a 'while' says how many iterations it has at most", hint)
 
 
 def _several(

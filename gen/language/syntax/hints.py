@@ -11,6 +11,13 @@ from ..values import functions
 from . import nodes as syntax
 
 
+def jump(node: ast.Break | ast.Continue) -> tuple[str, str]:
+    """The statement's word, and what the language has in its place."""
+    if isinstance(node, ast.Break):
+        return "break", "a loop that ends early is 'while t in range(limit) and ...:'"
+    return "continue", "write 'if' around what then does not run"
+
+
 def written(node: ast.expr, reductions: Collection[str], constants: Collection[str]) -> str | None:
     """How the language writes a call or a name as other languages and libraries have it."""
     match node:

@@ -160,7 +160,19 @@ class If(Located):
     body: tuple["Statement", ...]
 
 
-Statement = Assign | For | If
+@final
+@dataclass(frozen=True, slots=True)
+class While(Located):
+    """`while index in range(...) and condition`: a `for` that ends before the first iteration in
+    which the condition does not hold. `body.leaving` says it with the others.
+    """
+
+    over: Range
+    condition: Expr
+    body: tuple["Statement", ...]
+
+
+Statement = Assign | For | If | While
 
 
 def assignments(statement: Statement) -> tuple[Assign, ...]:

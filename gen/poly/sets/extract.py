@@ -272,6 +272,8 @@ def _visit(
             yield from _visit(body, replace(around, storages=around.storages + made), uid)
         case ir.Loop():
             yield from _visit_loop(stmt, around, uid)
+        case ir.Leave():
+            raise AssertionError("finishing makes it, after all proofs")
         case ir.Delinearize():
             inner = replace(around, steps=around.steps + constant_parts(stmt))
             yield from _visit(stmt.body, inner, uid)

@@ -1,7 +1,6 @@
 """The rules of each kind of machine, in the order in which they are asked."""
 
 from . import (
-    abreast,
     block_rows,
     block_tiles,
     chain,
@@ -20,10 +19,12 @@ from . import (
 )
 from .choose import Rule, Rules
 from .parts.normal import inlined, unrepeated
+from .waiting import abreast, escape
 
 PROCESSOR = Rules(
     unrepeated,
     (
+        Rule("escape", escape.processor),
         Rule("running", running.processor),
         Rule("chain", chain.processor),
         Rule("product", product.processor),
@@ -43,6 +44,7 @@ PROCESSOR = Rules(
 GPU = Rules(
     inlined,
     (
+        Rule("escape", escape.gpu),
         Rule("running", running.gpu),
         Rule("product", block_tiles.gpu),
         Rule("rows", block_rows.gpu),

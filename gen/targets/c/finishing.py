@@ -7,6 +7,7 @@ from ...ir.nodes import Contraction, Kernel
 from ...ir.types import DType
 from ...ir.walk import buffers
 from ...lower.contraction import contract
+from ...lower.leaving import leave_early
 from ...lower.narrowing import narrow
 from ...lower.passes import Pass
 from .inline import inline
@@ -39,3 +40,4 @@ FUSED = Pass(
 )
 INLINED = Pass("inline", _inlined)
 NARROWED = Pass("narrow", _narrowed)
+LEFT = Pass("leave early", leave_early)

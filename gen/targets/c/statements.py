@@ -4,6 +4,8 @@ Input: a statement of a finished tree, how scalar code names things there, and t
 inside. Output: C lines.
 """
 
+from collections.abc import Sequence
+
 from ...ir.nodes import Delinearize, Loop
 from .expr import Scalars, unwrapped
 from .lines import indented
@@ -14,6 +16,11 @@ from .views import product
 def under(condition: str, lines: list[str]) -> list[str]:
     """The lines where the condition holds."""
     return [f"if ({unwrapped(condition)}) {{", *indented(lines), "}"]
+
+
+def leaving(condition: str, before: Sequence[str] = ()) -> list[str]:
+    """The end of the loop around it where the condition does not hold. before: what that needs."""
+    return under(f"!({unwrapped(condition)})", [*before, "break;"])
 
 
 def counted(loop: Loop, scalars: Scalars, names: CNames, body: list[str]) -> list[str]:

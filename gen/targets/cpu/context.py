@@ -70,8 +70,9 @@ class Context:
     symbol: the variant's C name. unit: C names of the strides that are 1 in one of two copies of
     the code, told apart by the constant `unit`; none: there is one. dtypes: of all buffers. scope:
     C declarations, without initialisers, of what the code here can name. fuses: sums take products
-    by fused multiply-adds. held: workspace to release
-    on the way out of this C function. parallel: inside a parallel loop. pushes: the rows of
+    by fused multiply-adds. held: workspace to release on the way out of this C function. outside:
+    how much of that is held around the innermost loop. parallel: inside a parallel loop. pushes: the
+    rows of
     `ts_stream.h` that stores go to, where they do; empty where the vectors are whole lines, which
     pass the caches by as they are. aligned: the arguments with whose lines loops begin. apart: the
     loop inside whose stores a loop around has decided on.
@@ -88,6 +89,7 @@ class Context:
     scope: tuple[tuple[str, str], ...]
     fuses: bool
     held: tuple[str, ...] = ()
+    outside: int = 0
     parallel: bool = False
     pushes: Mapping[Destination, Push] = field(default_factory=dict)
     aligned: frozenset[str] = frozenset()
@@ -104,4 +106,18 @@ class Context:
     @property
     def releases(self) -> list[str]:
         """What releases the workspace held, the last first."""
-        return [f"ts_workspace_release({name});" for name in reversed(self.held)]
+        return _released(self.held)
+
+    @property
+    def releases_in_loop(self) -> list[str]:
+        """What releases the workspace held in an iteration of the innermost loop."""
+        return _released(self.held[self.outside :])
+
+    def in_loop(self, var: str) -> "Context":
+        """Inside a loop over that variable, which what is inside may leave."""
+        scope = (*self.scope, ("int64_t", self.names.variables[var]))
+        return replace(self, scope=scope, outside=len(self.held))
+
+
+def _released(held: tuple[str, ...]) -> list[str]:
+    return [f"ts_workspace_release({name});" for name in reversed(held)]

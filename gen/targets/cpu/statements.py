@@ -21,7 +21,7 @@ from ...schedule.nests import tensorized
 from ..c.expr import const, join, suffix
 from ..c.lines import indented
 from ..c.marks import Owner, marked
-from ..c.statements import counted, delinearized, under
+from ..c.statements import counted, delinearized, leaving, under
 from ..c.updates import scalar
 from ..c.views import Registers
 from . import updates
@@ -34,7 +34,7 @@ from .streams.prefetch import prefetches
 from .temporaries import temporary
 from .vectors.exponentials import exponentials
 from .vectors.expr import Vectors
-from .vectors.masks import All, Bits, First, Mask, Shape
+from .vectors.masks import All, Bits, First, Mask, Shape, some
 from .vectors.masks import both as both_masks
 from .vectors.prelude import Prelude
 
@@ -52,6 +52,8 @@ def statement(stmt: ir.Stmt, context: Context) -> list[str]:
         case ir.If(condition, body):
             inner = context.inside(stmt)
             return under(context.scalars.condition(condition), statement(body, inner))
+        case ir.Leave(condition):
+            return leaving(context.scalars.condition(condition), context.releases_in_loop)
         case ir.Allocate(buffers, body):
             return _allocate(buffers, body, context, lambda c: _turned(buffers, body, c))
         case ir.Seq(body_):
@@ -103,7 +105,7 @@ def _for(loop: ir.Loop, inner: Context, *pragma: str) -> list[str]:
     outer, body = _lasting(loop)
 
     def emit(context: Context) -> list[str]:
-        lines = statement(body, _declared(context, "int64_t", loop.var))
+        lines = statement(body, context.in_loop(loop.var))
         return [*pragma, *counted(loop, context.scalars, context.names, lines)]
 
     return _allocate(outer, body, inner, lambda c: streams.either(loop, loop.lower, c, emit))
@@ -161,6 +163,8 @@ def _vectorized(stmt: ir.Stmt, lanes: _Lanes, context: Context) -> list[str]:
         case ir.If(condition, body):
             inner = context.inside(stmt)
             return under(context.scalars.condition(condition), _vectorized(body, lanes, inner))
+        case ir.Leave(condition):
+            return _leave(condition, lanes, context)
         case ir.Seq(body_):
             parts = (
                 _vector_blocks(s, lanes, context)
@@ -246,6 +250,19 @@ def _vector_blocks(blocks: Sequence[ir.Block], lanes: _Lanes, context: Context) 
     return marked(Owner.BLOCK, blocks[0].name, lines)
 
 
+def _leave(condition: ir.Expr, lanes: _Lanes, context: Context) -> list[str]:
+    """The end of the loop around it where no lane goes on."""
+    before = Prelude()
+    code = Vectors(
+        context.scalars, context.views, lanes.var, lanes.shape, All(), before, context.pushes
+    )
+    for part in conjuncts(condition):
+        code = replace(code, mask=both_masks(code.mask, code.where(part), lanes.shape))
+    left = leaving(some(code.mask))
+    lines = before.taken()
+    return ["{", *indented([*lines, *left]), "}"] if lines else left
+
+
 def _named(mask: Mask, lines: list[str]) -> tuple[list[str], Mask, str]:
     """The mask in variables, the lines that define them, and whether any lane is active."""
     match mask:
@@ -310,6 +327,7 @@ def _parallel(loop: ir.Loop, context: Context) -> list[str]:
     inner = replace(
         _declared(context.inside(loop), "int64_t", loop.var),
         held=(),
+        outside=0,
         parallel=True,
     )
     head = f"for (int64_t {var} = lower; {var} < upper; ++{var}) {{"

@@ -44,12 +44,13 @@ _LAUNCH = ctypes.CFUNCTYPE(
     ctypes.c_void_p,
 )
 _RESERVE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t)
+_IS_ZERO = ctypes.CFUNCTYPE(ctypes.c_bool, ctypes.c_void_p, ctypes.c_void_p)
 
 
 class _Launching(ctypes.Structure):
     """ts_device of ts_abi.h."""
 
-    _fields_ = (("launch", _LAUNCH), ("reserve", _RESERVE))
+    _fields_ = (("launch", _LAUNCH), ("reserve", _RESERVE), ("is_zero", _IS_ZERO))
 
 
 def architectures() -> tuple[str, ...]:
@@ -213,7 +214,8 @@ class _Launcher:
 
     @property
     def device(self) -> _Launching:
-        return _Launching(_LAUNCH(self._launch), _RESERVE(self._reserve))
+        launch, reserve = _LAUNCH(self._launch), _RESERVE(self._reserve)
+        return _Launching(launch, reserve, _IS_ZERO(self._is_zero))
 
     def _launch(self, _: int, symbol: bytes, grid: Any, block: Any, parameters: int) -> int:
         cuda, name = self.cupy.cuda, symbol.decode()
@@ -227,6 +229,15 @@ class _Launcher:
             return _NOT_LAUNCHED
         self.errors.pop()
         return 0
+
+    def _is_zero(self, _: int, element: int) -> bool:
+        runtime, value = self.cupy.cuda.runtime, ctypes.c_int32(1)
+        try:
+            self.cupy.cuda.get_current_stream().synchronize()
+            runtime.memcpy(ctypes.addressof(value), element, 4, runtime.memcpyDeviceToHost)
+        except RuntimeError as error:
+            self.errors.append(error)
+        return value.value == 0
 
     def _reserve(self, _: int, size: int) -> int | None:
         try:

@@ -21,6 +21,7 @@ from ...ir.nodes import (
     Expr,
     If,
     Kernel,
+    Leave,
     Loop,
     LoopKind,
     Scope,
@@ -28,7 +29,7 @@ from ...ir.nodes import (
     Stmt,
     Transfer,
 )
-from ...ir.walk import buffers, externals, loops, variables
+from ...ir.walk import buffers, externals, loads, loops, variables
 from ..c import call
 from ..c.expr import C11, Scalars, c_type
 from ..c.finishing import dtypes_of, fuses
@@ -216,10 +217,23 @@ def _statement(stmt: Stmt, host: _Host) -> list[str]:
             return [line for part in body_ for line in _statement(part, host)]
         case Barrier():
             return []  # which orders nothing outside of launches
+        case Leave(condition):
+            return _leave(condition, host)
         case Block() | Transfer():
             raise AssertionError("lowering lets none of these through")
         case _:
             assert_never(stmt)
+
+
+def _leave(condition: Expr, host: _Host) -> list[str]:
+    """The end of the loop around it, if the device can say that the flag is off."""
+    (flag,) = loads(condition)
+    code = host.code
+    element = plain_scalars(code.names.variables, code.views, code.facts, C11).element
+    asked = (
+        f"call->device->is_zero(call->device, &{element(flag.buffer, flag.indices, code.facts)})"
+    )
+    return under(f"call->device->is_zero && {asked}", ["break;"])
 
 
 def _launch(loop: Loop, host: _Host) -> list[str]:

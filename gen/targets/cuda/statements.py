@@ -20,6 +20,7 @@ from ...ir.nodes import (
     Buffer,
     Delinearize,
     If,
+    Leave,
     Loop,
     LoopKind,
     Scope,
@@ -35,7 +36,7 @@ from ..c.expr import Scalars, c_type
 from ..c.lines import indented
 from ..c.marks import Owner, marked
 from ..c.names import CNames
-from ..c.statements import counted, delinearized, under
+from ..c.statements import counted, delinearized, leaving, under
 from ..c.updates import scalar
 from ..c.views import Dense, View, plain_scalars
 from .words import CUDA, INDEX_TYPE
@@ -92,6 +93,8 @@ def statement(stmt: Stmt, code: DeviceCode) -> list[str]:
         case Barrier():
             code.launched.barriers += 1
             return [f"ts_barrier({code.launched.barriers - 1});"]
+        case Leave(condition):
+            return leaving(code.scalars.condition(condition))
         case Seq(body):
             return [line for part in body for line in statement(part, code)]
         case Transfer():

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ....ir.nodes import Kernel
 from ....lower.passes import Advice, Finishing, Pass, Passes
-from ...c.finishing import FUSED, INLINED, NARROWED, dtypes_of
+from ...c.finishing import FUSED, INLINED, LEFT, NARROWED, dtypes_of
 from ..advice import advice, in_registers
 from ..levels import Processor
 from .index_ties import mark
@@ -27,7 +27,7 @@ def finishing(machine: Processor) -> Finishing:
         INLINED,
         Pass("intrinsics", lambda kernel: marks_that_hold(kernel, machine)),
     )
-    done = Finishing(exact, (NARROWED,), (SCANS,), _as_run)
+    done = Finishing(exact, (NARROWED,), (LEFT,), (SCANS,), _as_run)
     return replace(done, advice=lambda kernel: _advised(kernel, done.passes, machine))
 
 

@@ -129,6 +129,8 @@ def in_lanes(stmt: ir.Stmt, lane: str) -> bool:
             return uniform and kind is not ir.LoopKind.VECTORIZED and in_lanes(stmt.body, lane)
         case ir.If(condition, body):
             return lane not in variables(condition) and in_lanes(body, lane)
+        case ir.Leave(condition):
+            return maskable(condition, lane)
         case ir.Seq(body_):
             return all(in_lanes(s, lane) for s in body_)
         case ir.Delinearize() | ir.Allocate() | ir.Barrier() | ir.Transfer():

@@ -31,6 +31,10 @@ typedef struct ts_device {
     /* Memory on the device until the call is over, 256-byte aligned: one piece, asked for once by each
        run of the kernel. bytes may be 0. NULL: there is none, for which the kernel returns TS_NO_MEMORY. */
     void *(*reserve)(const struct ts_device *device, size_t bytes);
+    /* Whether an int32_t in memory that was reserved is 0, once all that was launched is done, for which
+       this waits. False where nobody knows, as while launches are recorded for later. NULL: nobody
+       ever does. */
+    bool (*is_zero)(const struct ts_device *device, const void *element);
 } ts_device;
 
 enum { TS_NOT_LAUNCHED = 4 }; /* beside the statuses of ts_caller.h; the device knows why */

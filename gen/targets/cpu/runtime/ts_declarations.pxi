@@ -136,7 +136,7 @@ cdef extern from "ts_engine.h" nogil:
                       ts_prepared *prepared)
     int ts_launch_copies(ts_invocation *v, const ts_gpu *gpu, const ts_prepared *prepared)
     void ts_prepare_gpu(ts_gpu *gpu)
-    void ts_use_libcuda(void *launch)
+    void ts_use_libcuda(void *launch, void *copy, void *wait, void *recorded)
     ts_record ts_last_run()
     bint ts_level_supported(ts_level level)
     void ts_use_level(ts_level level)

@@ -234,9 +234,10 @@ typedef struct ts_gpu {
     void (*enter)(struct ts_gpu *gpu);
 } ts_gpu;
 
-/* Fills in what the runtime does itself. cuLaunchKernel's address has been given to ts_use_libcuda. */
+/* Fills in what the runtime does itself. Addresses in libcuda have been given to ts_use_libcuda:
+   cuLaunchKernel; and, or NULL, cuMemcpyDtoHAsync_v2, cuStreamSynchronize and cuStreamIsCapturing. */
 void ts_prepare_gpu(ts_gpu *gpu);
-void ts_use_libcuda(void *launch);
+void ts_use_libcuda(void *launch, void *copy, void *wait, void *recorded);
 
 /* An argument's array with its axes in the order of the call, and what its copy is to be. */
 typedef struct ts_view {

@@ -26,7 +26,18 @@ typedef int (*launcher)(void *function, unsigned grid_x, unsigned grid_y, unsign
 
 static launcher cu_launch_kernel;
 
-void ts_use_libcuda(void *launch) { *(void **)&cu_launch_kernel = launch; }
+/* What reading an element takes; without all of these none is read. */
+static int (*cu_copy)(void *to, uint64_t from, size_t bytes, void *stream);
+static int (*cu_wait)(void *stream);
+static int (*cu_recorded)(void *stream, int *recorded);
+
+void ts_use_libcuda(void *launch, void *copy, void *wait, void *recorded)
+{
+    *(void **)&cu_launch_kernel = launch;
+    *(void **)&cu_copy = copy;
+    *(void **)&cu_wait = wait;
+    *(void **)&cu_recorded = recorded;
+}
 
 static _Atomic(entry *) *bucket(const ts_gpu *gpu, const char *function)
 {
@@ -76,8 +87,20 @@ static int launch(const ts_device *device, const char *function, const uint32_t 
     return gpu->failure ? TS_NOT_LAUNCHED : TS_OK;
 }
 
+static bool is_zero(const ts_device *device, const void *element)
+{
+    void *stream = ((const ts_gpu *)(const void *)device)->stream;
+    int recorded = 1;
+    int32_t value = 1;
+    if (cu_recorded(stream, &recorded) || recorded)
+        return false;
+    const int failure = cu_copy(&value, (uintptr_t)element, sizeof value, stream);
+    return !cu_wait(stream) && !failure && value == 0;
+}
+
 void ts_prepare_gpu(ts_gpu *gpu)
 {
     gpu->device.launch = launch;
+    gpu->device.is_zero = cu_copy && cu_wait && cu_recorded ? is_zero : NULL;
     gpu->failure = 0;
 }

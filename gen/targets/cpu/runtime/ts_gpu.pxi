@@ -60,8 +60,8 @@ cdef bint _has_cuda(const ts_overload *overload) noexcept:
 
 
 cdef int _need_gpu() except -1:
-    """Tells the runtime the cuLaunchKernel of the libcuda that CuPy uses, once it has a GPU. Comes before
-    anything else that asks CuPy for one."""
+    """Tells the runtime cuLaunchKernel and others of the libcuda that CuPy uses, once it has a GPU. Comes
+    before anything else that asks CuPy for one."""
     global _libcuda
     if _libcuda is not None:
         return 0
@@ -70,6 +70,9 @@ cdef int _need_gpu() except -1:
     try:
         library = ctypes.CDLL("libcuda.so.1")
         address = ctypes.cast(library.cuLaunchKernel, ctypes.c_void_p).value
+        copy, wait, recorded = [
+            ctypes.cast(getattr(library, name, None), ctypes.c_void_p).value or 0
+            for name in ("cuMemcpyDtoHAsync_v2", "cuStreamSynchronize", "cuStreamIsCapturing")]
     except (OSError, AttributeError) as error:
         raise ImportError(f"{_PACKAGE}: calls on a GPU need NVIDIA's driver, and its library "
                           f"libcuda.so.1 cannot be loaded: {error}") from error
@@ -78,7 +81,8 @@ cdef int _need_gpu() except -1:
     except RuntimeError as error:
         raise RuntimeError(f"{_PACKAGE}: calls on a GPU need one that CuPy can use{_why_none(error)}: "
                            f"{error}") from error
-    ts_use_libcuda(<void *> <uintptr_t> address)
+    ts_use_libcuda(<void *> <uintptr_t> address, <void *> <uintptr_t> copy,
+                   <void *> <uintptr_t> wait, <void *> <uintptr_t> recorded)
     _libcuda = library
     return 0
 

@@ -82,7 +82,7 @@ def _direct(stmt: ir.Stmt, lane: str, lanes: int) -> Iterator[Stored]:
                 yield from _direct(part, lane, lanes)
         case ir.Allocate(_, body):
             yield from _direct(body, lane, lanes)
-        case ir.Loop() | ir.If() | ir.Delinearize() | ir.Barrier() | ir.Transfer():
+        case ir.Loop() | ir.If() | ir.Delinearize() | ir.Barrier() | ir.Leave() | ir.Transfer():
             return
         case _:
             assert_never(stmt)

@@ -141,6 +141,11 @@ def _accesses(
     match stmt:
         case ir.Barrier() | ir.Transfer():
             pass
+        case ir.Leave(condition):
+            for load in loads(condition):
+                if load.buffer == name:
+                    moving = lane if lane in variables(load) else ""
+                    yield _Access(load.indices, moving, lanes if moving else 1, (), True, False)
         case ir.Block():
             vector = lane if lane and has_vector_form(stmt, lane, dtypes) else ""
             on_lane = (p for p in conjuncts(stmt.predicate) if lane and lane in variables(p))

@@ -70,7 +70,7 @@ class Settings:
 class _Device(ctypes.Structure):
     """ts_device of ts_abi.h."""
 
-    _fields_ = (("launch", ctypes.c_void_p), ("reserve", ctypes.c_void_p))
+    _fields_ = tuple((name, ctypes.c_void_p) for name in ("launch", "reserve", "is_zero"))
 
 
 class _Count(ctypes.Structure):
@@ -134,7 +134,8 @@ class Emulator:
     def device(self) -> ctypes.Structure:
         """What a call's host side starts launches through."""
         library = host.opened(self.path)
-        functions = (library.ts_emulator_launch, library.ts_emulator_reserve)
+        names = ("launch", "reserve", "is_zero")
+        functions = (getattr(library, f"ts_emulator_{name}") for name in names)
         return _Device(*(ctypes.cast(f, ctypes.c_void_p).value for f in functions))
 
     @property

@@ -15,7 +15,7 @@ from ....lower.lower import fold_unit_loops, simplify_bounds
 from ....lower.passes import Finishing, Pass, Passes
 from ....lower.pragmas import auto_unroll
 from ....lower.storage import align, shrink
-from ...c.finishing import FUSED, INLINED
+from ...c.finishing import FUSED, INLINED, LEFT
 from .copies import launched_copies
 from .guards import guards_as_bounds
 from .launch_form import launch_form
@@ -91,4 +91,4 @@ LOWERING: Passes = (
     Pass("limits", within_limits),
 )
 
-FINISHING = Finishing((FUSED, INLINED))
+FINISHING = Finishing((FUSED, INLINED), early=(LEFT,))

@@ -390,6 +390,12 @@ void *ts_emulator_reserve(const struct ts_device *, size_t bytes)
     return piece;
 }
 
+/* As ts_abi.h has it. */
+bool ts_emulator_is_zero(const struct ts_device *, const void *element)
+{
+    return *(const int32_t *)element == 0;
+}
+
 void ts_emulator_forget(void)
 {
     for (void *piece : reserved)

@@ -5,12 +5,12 @@ do not. Processor: the line outside of some rows, which are written out, so that
 another computes; threads over the rows. A filter along each row of an image is such a one.
 """
 
-from ...ir.nodes import LoopKind
-from ...ir.walk import variables
-from .parts.apart import apart
-from .parts.draft import Declined, Draft
-from .parts.nest import Nest, nest_of
-from .parts.threads import threaded
+from ....ir.nodes import LoopKind
+from ....ir.walk import variables
+from ..parts.apart import apart
+from ..parts.draft import Declined, Draft
+from ..parts.nest import Nest, nest_of
+from ..parts.threads import threaded
 
 ROWS = 4
 """Where rows lie a power of two apart, all of them are in one set of the first-level cache, which
