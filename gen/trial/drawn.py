@@ -136,7 +136,8 @@ def _matrices(
 def _definite(some: Array) -> Array:
     """B B' / n + 1, whose eigenvalues are from 1 to about 5."""
     n = some.shape[-1]
-    made: Array = some @ np.conj(np.swapaxes(some, -1, -2)) / n + np.eye(n)
+    square = some @ np.conj(np.swapaxes(some, -1, -2)) / n + np.eye(n)
+    made: Array = (square + np.conj(np.swapaxes(square, -1, -2))) / 2  # rounded alike
     return made
 
 

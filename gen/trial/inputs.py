@@ -178,8 +178,8 @@ MOST_BYTES = 2**30
 """What a run may take of memory, where nobody says the sizes."""
 
 AN_ELEMENT = 128
-"""The bytes that a run takes for each element of an array: results are compared in the widest type
-there is, a dozen copies of them."""
+"""The bytes that a run takes for each element of an argument, about: results are compared in the
+widest type there is, and copied on the way."""
 
 
 def long_sizes(spec: KernelSpec, plain: Kernel) -> Iterator[dict[str, int]]:
@@ -218,9 +218,10 @@ def memory(spec: KernelSpec, plain: Kernel, sizes: Mapping[str, int]) -> float:
     """About how many bytes a run of the plain schedule takes, its comparison included."""
     values = values_of(spec, sizes)
     inside = plain.body.buffers if isinstance(plain.body, Allocate) else ()
-    buffers = (*(p.buffer for p in plain.parameters), *inside)
-    shapes = ([value(extent, values) for extent in b.shape] for b in buffers)
-    return AN_ELEMENT * sum(math.prod(map(float, shape)) for shape in shapes)
+    each = [(p.buffer, AN_ELEMENT) for p in plain.parameters]
+    each += [(b, numpy_dtype(b.dtype).itemsize) for b in inside]
+    shapes = (([value(extent, values) for extent in b.shape], taken) for b, taken in each)
+    return sum(math.prod(map(float, shape)) * taken for shape, taken in shapes)
 
 
 def too_large(spec: KernelSpec, plain: Kernel, sizes: Mapping[str, int]) -> str | None:

@@ -313,7 +313,9 @@ def _of_kinds(
 def checks(
     spec: KernelSpec, dtypes: Dtypes, target: Target, kernel: Call, rng: np.random.Generator
 ) -> Iterator[Comparison]:
-    """The kernel beside its oracle at small sizes around the target's vectors' length."""
+    """The kernel beside its oracle, or its plain schedule where it has none, at small sizes around
+    the target's vectors' length.
+    """
     reference = Reference(spec, dtypes)
     for edge in edges(spec, target.width(dtypes)):
         yield tried(reference, kernel, random_arrays(spec, dtypes, edge, rng), edge, rng)

@@ -9,6 +9,7 @@ for a while disturbs all of them.
 
 import itertools
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeVar, final
@@ -200,7 +201,7 @@ def _row(
     }
     if formulas := oracle.as_written(spec, arrays):
         calls[None] = lambda: [formula() for formula in formulas]
-    with np.errstate(all="ignore"):
+    with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
         times = interleaved(calls, rounds)
     timings = tuple(
         Timing(key[0], key[1], seconds) for key, seconds in times.items() if key is not None

@@ -26,6 +26,8 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "min": numpy.minimum,
     "max": numpy.maximum,
 }
+_MODULES = frozenset({"np", "numpy", "scipy", "skimage"})
+"""What no bound calls, so that it is worked out at once: `show --html` may draw, too."""
 _HINT = f"write {', '.join(WORDS)}, or a map such as {{from: 0, below: n, sorted: true}}"
 _WIDE = frozenset({DType.INT32, DType.INT64, DType.UINT32, DType.UINT64})
 
@@ -39,7 +41,7 @@ class DrawnEntry:
 
 
 def read_drawn(argument: str, node: yaml.Node | None) -> Drawn | None:
-    """What `drawn` says of an argument."""
+    """What `drawn` says of an argument; None where that is nothing."""
     what = f"'drawn' of argument '{argument}'"
     match node:
         case None | yaml.Scalar(None):
@@ -78,7 +80,7 @@ def _check(spec: KernelSpec, a: Argument, drawn: Drawn) -> None:
             _check_types(a, drawn, types, [t for t in types if t.is_float or t.is_complex])
             if len(a.shape) < 2:
                 message = f"'{a.name}' has fewer than two axes: it holds no matrix"
-                raise SpecError(message, drawn.span, 'its type would be "T[n, n]"')
+                raise SpecError(message, drawn.span, 'its type would be "T[m, n]"')
         case Property.PERMUTATION:
             _check_types(a, drawn, types, [t for t in types if t in _WIDE])
             _check_axis(a, drawn)
@@ -123,6 +125,10 @@ def _check_bounds(spec: KernelSpec, a: Argument, drawn: Drawn, whole: bool) -> N
     names = [*spec.all_dims, *(s.name for s in spec.scalars if not s.members)]
     for bound in (drawn.lower, drawn.below):
         if bound is not None:
+            if formula.names_in(bound) & _MODULES:
+                raise SpecError(
+                    "a bound has sizes, numbers, operators, min, max and abs", formula.span(bound)
+                )
             formula.check(bound, names, _FUNCTIONS)
             if whole and isinstance(bound.value, float):
                 raise SpecError(f"'{a.name}' has integers: its bounds are integers", bound.span)
