@@ -6,6 +6,7 @@ python -m bench overhead            what a call on tiny arrays and an import cos
 python -m bench compare A B [...]   two commits, or a commit and . for the working tree
 python -m bench report FILE         the table of a run kept by --json
 python -m bench specs FILES...      specs without recipes, beside Numba on the same loops
+python -m bench polybench [...]     PolyBench's thirty beside NumPy and Numba: docs/polybench.md
 """
 
 import argparse
@@ -33,6 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 _drawn(rest)
             case ["specs", *rest]:
                 _specs(rest)
+            case ["polybench", *rest]:
+                _polybench(rest)
             case ["report", *rest]:
                 _report(rest)
             case _:
@@ -95,6 +98,27 @@ def _specs(words: Sequence[str]) -> None:
     from . import specs  # imports Numba, which the rest of this process does not
 
     specs.main(options.files, options.threads)
+
+
+def _polybench(words: Sequence[str]) -> None:
+    # imports Numba, which the rest of this process does not
+    from . import polybench, polybench_cases
+
+    parser = argparse.ArgumentParser(prog="python -m bench polybench")
+    known = [b.name for b in polybench_cases.BENCHMARKS]
+    parser.add_argument(
+        "names", nargs="*", choices=[*known, []], metavar="KERNEL", help="of kernels; none: all"
+    )
+    parser.add_argument("--size", choices=polybench_cases.NAMES, default="MEDIUM")
+    parser.add_argument("--threads", type=_numbers, default=(1, 2), help="such as 1,2")
+    parser.add_argument("--rounds", type=_count, default=7)
+    parser.add_argument("--write", action="store_true", help="keep the table in docs/polybench.md")
+    options = parser.parse_args(words)
+    if options.write and options.names:
+        parser.error("--write keeps all kernels: name none")
+    polybench.main(
+        options.names, options.size, options.threads, options.rounds, write=options.write
+    )
 
 
 def _report(words: Sequence[str]) -> None:

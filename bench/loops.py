@@ -53,13 +53,6 @@ COMBINED = {
     ir.Combiner.MAX: "max({}, {})",
 }
 
-IDENTITY = {
-    ir.Combiner.SUM: "{}(0)",
-    ir.Combiner.PROD: "{}(1)",
-    ir.Combiner.MIN: "{}(np.inf)",
-    ir.Combiner.MAX: "{}(-np.inf)",
-}
-
 TYPES = {d.value for d in DType} - {"float16", "bfloat16", "bool"}
 
 
@@ -173,7 +166,7 @@ def _moved(load: ir.Load, var: str) -> bool | None:
 def _by_columns(loop: ir.Loop, block: ir.Block, code: _Code) -> Iterator[str]:
     (target, old), value = _target(block), _value(block)
     yield _for(loop, code, serial=True)
-    yield f"    {target} = {IDENTITY[old].format(_type(code.dtypes[_buffer(block)]))}"
+    yield f"    {target} = {_identity(old, code.dtypes[_buffer(block)])}"
     outer: list[ir.Loop] = []
     inner: ir.Stmt = loop.body
     while isinstance(inner, ir.Loop):
@@ -194,7 +187,7 @@ def _by_columns(loop: ir.Loop, block: ir.Block, code: _Code) -> Iterator[str]:
 def _summed(loop: ir.Loop, block: ir.Block, code: _Code) -> Iterator[str]:
     (target, combiner), value = _target(block), _value(block)
     total = f"{_name(block.name)}_total"
-    yield f"{total} = {IDENTITY[combiner].format(_type(code.dtypes[_buffer(block)]))}"
+    yield f"{total} = {_identity(combiner, code.dtypes[_buffer(block)])}"
     indent = ""
     inner: ir.Stmt = loop
     while isinstance(inner, ir.Loop):
@@ -267,6 +260,18 @@ def _type(dtype: DType) -> str:
     if dtype.value not in TYPES:
         raise NoLoops(f"the type {dtype.value}")
     return f"np.{dtype.value}"
+
+
+def _identity(combiner: ir.Combiner, dtype: DType) -> str:
+    """What nothing combines to, of those in COMBINED."""
+    limits, type_ = f"np.iinfo({_type(dtype)})", _type(dtype)
+    match combiner:
+        case ir.Combiner.SUM | ir.Combiner.PROD:
+            return f"{type_}({int(combiner is ir.Combiner.PROD)})"
+        case ir.Combiner.MIN:
+            return f"{type_}({limits}.max)" if dtype.is_integer else f"{type_}(np.inf)"
+        case _:
+            return f"{type_}({limits}.min)" if dtype.is_integer else f"{type_}(-np.inf)"
 
 
 def _expr(e: ir.Expr) -> str:

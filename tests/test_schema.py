@@ -90,6 +90,24 @@ def test_external_functions() -> None:
         assert not VALIDATOR.is_valid(parsed(f"{body}{wrong}"))
 
 
+@pytest.mark.parametrize(
+    ("how", "fits"),
+    [
+        ("{below: n, sorted: true}", True), ("{from: -0.5, below: 1}", True),
+        ("probabilities", True), ("probability", False), ("{}", False), ("{to: 1}", False),
+        ("{sorted: 1}", False),
+    ],
+)  # fmt: skip
+def test_how_an_argument_is_drawn(how: str, fits: bool) -> None:
+    text = NORMALIZE.replace('x: {type: "T[m, n]"}', f'x: {{type: "T[m, n]", drawn: {how}}}')
+    assert text != NORMALIZE and VALIDATOR.is_valid(parsed(text)) is fits
+    if fits:
+        loads(text, "k.yaml")
+    else:
+        with pytest.raises(TilesmithError):
+            loads(text, "k.yaml")
+
+
 def test_a_parameter_stands_for_any_value() -> None:
     text = NORMALIZE.replace("accumulators: 4}", "accumulators: $acc}")
     text = text.replace("    variants:", "    params: {acc: {v4: 8, v3: 4}}\n    variants:")

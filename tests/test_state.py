@@ -179,7 +179,7 @@ def in_functions(tree: ast.Module) -> Iterator[tuple[int, str]]:
     """As `changes`, of all functions. What is imported and in small letters is a module, whose
     functions may have such names: `algebra.add`.
     """
-    imported = (n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom))
+    imported = (n for n in ast.walk(tree) if isinstance(n, ast.ImportFrom | ast.Import))
     known = frozenset(a.asname or a.name for n in imported for a in n.names if a.name.islower())
     for node in tree.body:
         if isinstance(node, Function | ast.ClassDef):

@@ -103,18 +103,56 @@ def test_reductions_run_along_the_last_axis(tmp_path: Path) -> None:
     assert set(axes) == {-1}
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("oracle: np.sum(x, axis=-1)\n", "", "error: total has no oracle to compare with"),
-        ('intent: out}}\ncompute: |\n  y[i] = sum(', 'intent: out}}\nscalars: {w: {type: T}}\n'
-         "compute: |\n  y[i] = sum(w * ", "error: total: the scalar 'w' has no default"),
-    ],
-)  # fmt: skip
-def test_specs_that_cannot_be_tested(old: str, new: str, message: str, tmp_path: Path) -> None:
-    assert SUM.count(old) == 1
-    (tmp_path / "total.yaml").write_text(SUM.replace(old, new))
+def test_without_an_oracle_the_plain_schedule_says_what_is_right(tmp_path: Path) -> None:
+    (tmp_path / "total.yaml").write_text(SUM.replace("oracle: np.sum(x, axis=-1)\n", ""))
+    (case,) = testing.cases(tmp_path)
+    case.check(package("total", lambda x, axis, out: np.sum(x, axis=axis, out=out)))
+
+    def wrong(x: Any, axis: Any, out: Any) -> None:
+        np.sum(x[:, :4], axis=axis, out=out)
+
+    with pytest.raises(
+        AssertionError, match=r"total-int64 at \{'m': 1, 'n': 11\}: y\[0\] is off by"
+    ):
+        case.check(package("total", wrong))
+
+
+def test_a_scalar_without_a_default_cannot_be_tested(tmp_path: Path) -> None:
+    old, new = "intent: out}}\n", "intent: out}}\nscalars: {w: {type: T}}\n"
+    text = SUM.replace(old, new).replace("sum(x", "sum(w * x")
+    (tmp_path / "total.yaml").write_text(text)
     (case,) = testing.cases(tmp_path)
     with pytest.raises(TilesmithError) as caught:
         case.check(package("total", lambda *_: None))
-    assert str(caught.value) == message
+    assert str(caught.value) == "error: total: the scalar 'w' has no default"
+
+
+FACTOR = """\
+tilesmith: 1
+kernel: factor
+doc: The lower Cholesky factor of a.
+signature: (n,n)->(n,n)
+dtypes: {T: [float64]}
+arguments:
+  a: {type: "T[n, n]", drawn: positive definite}
+  l: {type: "T[n, n]", intent: out}
+compute: |
+  for i in range(n):
+      for j in range(i + 1, n):
+          l[i, j] = 0
+      for j in range(i):
+          l[i, j] = (a[i, j] - sum(l[i, k] * l[j, k] for k in range(j))) / l[j, j]
+      l[i, i] = sqrt(a[i, i] - sum(l[i, k] ** 2 for k in range(i)))
+oracle: np.linalg.cholesky(a)
+"""
+
+
+def test_inputs_are_as_the_spec_has_them_drawn(tmp_path: Path) -> None:
+    """The oracle of another matrix fails."""
+    (tmp_path / "factor.yaml").write_text(FACTOR)
+    (case,) = testing.cases(tmp_path)
+
+    def factor(a: Any, out: Any) -> None:
+        out[...] = np.linalg.cholesky(a)
+
+    case.check(package("factor", factor))

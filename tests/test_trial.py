@@ -17,7 +17,7 @@ from gen.targets.cpu.target import Cpu
 from gen.targets.cuda.target import Cuda
 from gen.trial import comparison, inputs, timing
 from gen.trial import run as trial
-from gen.trial.inputs import InputKind
+from gen.trial.kinds import InputKind
 from gen.trial.plain import Reference
 from gen.trial.sizes import other_scalars, sides
 
@@ -462,10 +462,34 @@ def test_sizes_that_nobody_gives_are_less_where_there_are_many() -> None:
     over = " ".join(f"for {n}{n} in {n}" for n in names)
     text = text.replace("x[i, j] for j in n", f"x[i, {index}] {over}")
     spec = loads(text, "rows.yaml")
-    assert set(trial.chosen(spec, {}).values()) == {8}
+    assert set(trial.chosen(spec, {}).values()) == {4}
     assert trial.chosen(spec, {"a": 1, "b": 1, "c": 1, "d": 1}) == {
-        "m": 64, "a": 1, "b": 1, "c": 1, "d": 1, "e": 64, "f": 64, "g": 64
+        "m": 32, "a": 1, "b": 1, "c": 1, "d": 1, "e": 32, "f": 32, "g": 32
     }  # fmt: skip
+    with pytest.raises(TilesmithError) as refused:
+        trial.run(spec, choices(spec)[0], Cpu(Level.V2), dict.fromkeys(names, 64))
+    assert re.fullmatch(
+        r"rows: a run of these sizes would take about 1\.13e\+06 GB, and this machine has [\d.]+",
+        refused.value.message,
+    )
+
+
+def test_room_around_arrays_of_many_axes_is_along_some_of_them() -> None:
+    """Room along all would be 3000 times the array here."""
+    spec = loads(COPY.replace("ORACLE", "x"), "copy.yaml")
+    x, rooms = np.arange(4.0**8).reshape([4] * 8), []
+
+    def copying(arrays: inputs.Arrays, sizes: Mapping[str, int]) -> None:
+        base = arrays["x"].base
+        rooms.append(base.size if base is not None else 0)
+        assert np.array_equal(arrays["x"], x)
+        arrays["y"][...] = arrays["x"]
+
+    for seed in range(3):
+        y = np.empty_like(x)
+        inputs.strided(spec, copying, np.random.default_rng(seed))({"x": x, "y": y}, {"m": 1})
+        assert np.array_equal(x, y)
+    assert max(rooms) < 150 * x.size and min(rooms) > 10 * x.size
 
 
 def test_sizes_are_within_what_indices_allow() -> None:

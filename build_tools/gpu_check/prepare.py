@@ -36,7 +36,8 @@ from gen.pipeline import load
 from gen.targets.cuda.compilers import nvcc
 from gen.targets.registry import TARGETS
 from gen.targets.target import Runnable
-from gen.trial.inputs import InputKind, random_arrays
+from gen.trial.inputs import random_arrays
+from gen.trial.kinds import InputKind
 from gen.trial.plain import Reference
 from gen.trial.run import scheduled
 from gen.trial.sizes import (

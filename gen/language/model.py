@@ -6,6 +6,7 @@ already; the body is a resolved `Program`; a recipe's step keeps its arguments a
 """
 
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import final
 
 from ..errors import Span
@@ -21,15 +22,44 @@ Size = str | int | ir.Expr
 
 
 @final
+class Property(Enum):
+    """What holds of all values of an argument together, or of each of its matrices or rows."""
+
+    POSITIVE_DEFINITE = "positive definite"
+    DIAGONALLY_DOMINANT = "diagonally dominant"
+    PERMUTATION = "permutation"
+    PROBABILITIES = "probabilities"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """How an argument's values are drawn where the kernel is tried.
+
+    property: alone, without the rest. lower, below: the ends of a range, formulas over sizes;
+    sorted: along the last axis.
+    """
+
+    property: Property | None
+    lower: yaml.Scalar | None = None
+    below: yaml.Scalar | None = None
+    sorted: bool = False
+    span: Span | None = field(default=None, compare=False, repr=False)
+
+
+@final
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """An array argument. `element` is a type variable's name or a dtype's."""
+    """An array argument. `element` is a type variable's name or a dtype's. drawn: None where
+    nothing is said of it.
+    """
 
     name: str
     element: str
     shape: tuple[Size, ...]
     intent: ir.Intent
     doc: str = ""
+    drawn: Drawn | None = None
     span: Span | None = field(default=None, compare=False, repr=False)
 
 

@@ -22,6 +22,7 @@ from .body.resolve import resolve
 from .body.scope import Declared
 from .body.sizes import Sizes
 from .build import build, choices, shape_of
+from .declared.drawn import check_drawn, read_drawn
 from .declared.externals import read_external
 from .declared.reductions import check_laws, read_reduction
 from .declared.scalars import in_range, members_of, read_scalar
@@ -94,6 +95,7 @@ class ArgumentEntry:
     span: Span
     intent: ir.Intent = ir.Intent.IN
     doc: str = ""
+    drawn: yaml.Node | None = None
 
 
 def load(path: str | Path) -> KernelSpec:
@@ -265,7 +267,8 @@ def _argument(
         )
     element = _element(found[0], entry.type.span, elements)
     shape = tuple(read_size(axis, scalars) for axis in found[1])
-    return Argument(key.text, element, shape, entry.intent, entry.doc, key.span)
+    drawn = read_drawn(key.text, entry.drawn)
+    return Argument(key.text, element, shape, entry.intent, entry.doc, drawn, key.span)
 
 
 def _temporary(
@@ -352,6 +355,7 @@ def _assigned(body: tuple[syntax.Statement, ...]) -> set[str]:
 
 def _check(spec: KernelSpec) -> None:
     check_used(spec)
+    check_drawn(spec)
     for dtypes in choices(spec):
         check_laws(build(spec, dtypes))
     oracle.check(spec)

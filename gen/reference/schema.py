@@ -17,7 +17,7 @@ from ..errors import Span
 from ..ir.nodes import Contraction
 from ..ir.types import DType
 from ..language import macros, reader, recipes, yaml
-from ..language.declared import externals, reductions, scalars
+from ..language.declared import drawn, externals, reductions, scalars
 from ..schedule.base import OF_ANY, Primitive
 from ..schedule.registry import PRIMITIVES
 from ..targets.target import Registry
@@ -43,7 +43,7 @@ def schema(targets: Registry) -> Schema:
         **_record(reader.File, _FILE),
         **_recipes(),
         "definitions": {
-            "argument": _record(reader.ArgumentEntry, {"type": {"type": "string"}}),
+            "argument": _record(reader.ArgumentEntry, _argument()),
             "scalar": _record(scalars.ScalarEntry, {"type": _SCALAR}),
             "reduction": _record(reductions.ReductionEntry, _REDUCTION),
             "external": _record(externals.ExternalEntry, _EXTERNAL),
@@ -63,6 +63,13 @@ def schema(targets: Registry) -> Schema:
             "parameter": {"description": "a parameter of the recipe", **_PARAMETER},
         },
     }
+
+
+def _argument() -> dict[str, Schema]:
+    words: Schema = {"enum": [*drawn.WORDS]}
+    ranges: Schema = {**_record(drawn.DrawnEntry, _DRAWN), "minProperties": 1}
+    told = {"description": "how its values are drawn where the kernel is tried"}
+    return {"type": {"type": "string"}, "drawn": {"anyOf": [words, ranges], **told}}
 
 
 def _recipes() -> Schema:
@@ -155,6 +162,11 @@ _FILE: dict[str, Schema] = {
                "description": "steps with a name, for use in several places of recipes"},
     "recipes": {"type": "array", "description": "how to run it"},
 }  # fmt: skip
+_DRAWN: dict[str, Schema] = {
+    "from": {**_TEXT, "description": "the least value; 0 where it is left out"},
+    "below": {**_TEXT, "description": "what all values are less than"},
+    "sorted": {"type": "boolean", "description": "in order along the last axis"},
+}
 _REDUCTION: dict[str, Schema] = {
     "parts": {**_map({"type": "string"}), "minProperties": 1, "maxProperties": reductions.MAX_PARTS,
               "description": "the parts of a tuple, with their types"},

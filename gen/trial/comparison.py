@@ -17,7 +17,8 @@ from ..ir import storage
 from ..ir.nodes import Intent
 from ..ir.types import DType
 from ..language.formulas import oracle
-from .inputs import Array, Arrays, Call, InputKind, Outside, random_arrays, smallest
+from .inputs import Array, Arrays, Call, Outside, random_arrays
+from .kinds import InputKind, smallest
 from .plain import Reference
 from .sizes import kernel_dims
 

@@ -5,9 +5,10 @@ arrays that lie in memory as a caller's may. Invariant: the same generator gives
 """
 
 import itertools
+import math
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from enum import Enum
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from ..errors import KernelFault, TilesmithError
 from ..ir.algebra import dtype_of
 from ..ir.interpret.evaluate import numpy_dtype
 from ..ir.interpret.sizes import value
-from ..ir.nodes import Cast, Combiner, Intent, Kernel, Loop, Stmt, Update
+from ..ir.nodes import Allocate, Cast, Combiner, Intent, Kernel, Loop, Stmt, Update
 from ..ir.types import DType
 from ..ir.walk import nested, walk
 from ..language import Dtypes
@@ -24,30 +25,14 @@ from ..language.build import shape_of
 from ..language.formulas import oracle
 from ..language.model import KernelSpec
 from ..lower.index_limits import check, index_limits
+from .drawn import draw
+from .kinds import InputKind, of_kind, with_limits
 from .sizes import allowed, values_of
 
 Array = NDArray[Any]
 Arrays = Mapping[str, Array]
 Call = Callable[[Mapping[str, Array], Mapping[str, int]], None]
 """A kernel called with all its arrays, outputs included, and its dims' sizes (`kernel_dims`)."""
-
-
-@final
-class InputKind(Enum):
-    """What is particular about a case's inputs; the values are as reports call them."""
-
-    RANDOM = "random"
-    TIES = "ties"
-    SMALL = "zeros and the smallest"
-    EXTREME = "the largest"
-    SPECIAL = "NaN and infinities"
-    STRIDED = "strided"
-    LONG = "long"
-
-    @property
-    def beyond(self) -> bool:
-        """Whether the values may leave what a type holds on the way to a result."""
-        return self in (InputKind.SMALL, InputKind.EXTREME, InputKind.SPECIAL)
 
 
 def random_arrays(
@@ -60,10 +45,11 @@ def random_arrays(
     positive: bool = False,
     kind: InputKind = InputKind.RANDOM,
 ) -> dict[str, Array]:
-    """Every array argument: inputs random around 0 or as `kind` has them, outputs uninitialised.
+    """Every array argument: inputs as the spec has them drawn, or random around 0; or as `kind` has
+    them; outputs uninitialised.
 
-    positive: inputs of at least 1/2 instead. scalars: those of which shapes follow and that are
-    not at their defaults.
+    positive: inputs of which the spec says nothing are at least 1/2. scalars: those of which shapes
+    follow and that are not at their defaults.
     """
     arrays: dict[str, Array] = {}
     values = values_of(spec, sizes, scalars)
@@ -78,70 +64,20 @@ def random_arrays(
         dtype = numpy_dtype(element)
         if a.intent is Intent.OUT:
             arrays[a.name] = np.empty(shape, dtype)
+        elif a.drawn is not None:
+            arrays[a.name] = draw(a.drawn, shape, element, values, kind, rng)
         elif element.is_float:
-            arrays[a.name] = _of_kind(normal(*shape), element, kind, rng).astype(dtype)
+            arrays[a.name] = of_kind(normal(*shape), element, kind, rng).astype(dtype)
         elif dtype.kind == "c":
-            parts = _of_kind(normal(2, *shape), element.real, kind, rng)
+            parts = of_kind(normal(2, *shape), element.real, kind, rng)
             arrays[a.name] = np.empty(shape, dtype)
             arrays[a.name].real, arrays[a.name].imag = parts
         elif dtype.kind == "b":
             arrays[a.name] = rng.integers(0, 2, shape).astype(dtype)
         else:
             drawn = rng.integers(0, 3 if kind is InputKind.TIES else 100, shape).astype(dtype)
-            arrays[a.name] = _with_limits(drawn, rng) if kind is InputKind.EXTREME else drawn
+            arrays[a.name] = with_limits(drawn, rng) if kind is InputKind.EXTREME else drawn
     return arrays
-
-
-def _of_kind(drawn: Array, element: DType, kind: InputKind, rng: np.random.Generator) -> Array:
-    """Random float64 numbers, some or all of them replaced by those of a kind."""
-    limits = _LIMITS[element]
-    match kind:
-        case InputKind.TIES:
-            return rng.integers(-1, 2, drawn.shape).astype(float)
-        case InputKind.SMALL:
-            others = (0.0, -0.0, limits.smallest, -limits.smallest, limits.normal)
-            return _mixed(drawn, others, 0.5, rng)
-        case InputKind.SPECIAL:
-            return _mixed(drawn, (np.nan, np.inf, -np.inf, -0.0), 0.1, rng)
-        case InputKind.EXTREME if drawn.size:  # one: sums of several depend on their order
-            changed = drawn.copy()
-            changed.flat[rng.integers(drawn.size)] = rng.choice((-1, 1)) * limits.largest
-            return changed
-        case _:
-            return drawn
-
-
-def _mixed(
-    drawn: Array, others: tuple[float, ...], share: float, rng: np.random.Generator
-) -> Array:
-    return np.where(rng.random(drawn.shape) < share, rng.choice(others, drawn.shape), drawn)
-
-
-def _with_limits(drawn: Array, rng: np.random.Generator) -> Array:
-    limits = np.iinfo(drawn.dtype)
-    others = np.array([limits.min, limits.min + 1, limits.max - 1, limits.max, 0], drawn.dtype)
-    return np.where(rng.random(drawn.shape) < 0.5, rng.choice(others, drawn.shape), drawn)
-
-
-class _Limits(NamedTuple):
-    """Of a float type: its smallest number above 0, its smallest normal one, its largest."""
-
-    smallest: float
-    normal: float
-    largest: float
-
-
-_LIMITS = {
-    DType.FLOAT16: _Limits(2.0**-24, 2.0**-14, 65504.0),
-    DType.BFLOAT16: _Limits(2.0**-133, 2.0**-126, (2 - 2.0**-7) * 2.0**127),
-    DType.FLOAT32: _Limits(2.0**-149, 2.0**-126, (2 - 2.0**-23) * 2.0**127),
-    DType.FLOAT64: _Limits(2.0**-1074, 2.0**-1022, (2 - 2.0**-52) * 2.0**1023),
-}
-
-
-def smallest(element: DType) -> float:
-    """The smallest number above 0 of a float or complex type."""
-    return _LIMITS[element.real].smallest
 
 
 def kinds(plain: Kernel) -> tuple[InputKind, ...]:
@@ -206,9 +142,13 @@ def _laid(array: Array, read: bool, unit: bool, rng: np.random.Generator) -> tup
     steps = [*map(int, rng.choice((1, 2, -1, -2), free)), *[1] * (rank - free)]
     shape = [n * abs(s) + 5 for n, s in zip(array.shape, steps, strict=True)]  # room at both ends
     first = [*map(int, rng.integers(2, 4, rank))]
+    if rank > _MOST_ROOM:  # which doubles an axis, and more
+        for k in map(int, rng.permutation(rank)[_MOST_ROOM:]):
+            steps[k] = 1 if steps[k] > 0 else -1
+            shape[k], first[k] = array.shape[k], 0
     base = np.zeros([shape[k] for k in order], array.dtype)
     ways = tuple(
-        slice(f, f + n * s, s) if s > 0 else slice(f + n * -s - 1, f - 1, s)
+        slice(f, f + n * s, s) if s > 0 else slice(f + n * -s - 1, f - 1 if f else None, s)
         for f, n, s in zip(first, array.shape, steps, strict=True)
     )
     view = base.transpose(np.argsort(order))[ways] if rank else base
@@ -217,6 +157,10 @@ def _laid(array: Array, read: bool, unit: bool, rng: np.random.Generator) -> tup
         one = np.broadcast_to(view[(slice(None),) * axis + (slice(0, 1),)], view.shape)
         view = one if np.array_equal(one, view) else view
     return base, view
+
+
+_MOST_ROOM = 4
+"""Of how many axes have room around them, and may be apart."""
 
 
 def _inside(other: Array, base: Array, view: Array) -> Array:
@@ -230,6 +174,12 @@ def _inside(other: Array, base: Array, view: Array) -> Array:
 
 MOST_ELEMENTS = 2**21
 MOST_WORK = 2**23
+MOST_BYTES = 2**30
+"""What a run may take of memory, where nobody says the sizes."""
+
+AN_ELEMENT = 128
+"""The bytes that a run takes for each element of an argument, about: results are compared in the
+widest type there is, and copied on the way."""
 
 
 def long_sizes(spec: KernelSpec, plain: Kernel) -> Iterator[dict[str, int]]:
@@ -248,8 +198,8 @@ def near(
     spec: KernelSpec, plain: Kernel, given: Mapping[str, int], wanted: Sequence[int], most: int
 ) -> dict[str, int] | None:
     """The first of the wanted sizes, or one near it that a call may have, for each dim that is not
-    given, for which the innermost blocks of the plain schedule run at most so often; None where
-    there are none, the last wanted size where all run too often.
+    given, for which the innermost blocks of the plain schedule run at most so often and a run takes
+    no more than MOST_BYTES; None where there are none, the last wanted size where all are too much.
     """
     free, found = [dim for dim in spec.dims if dim not in given], None
     for size in wanted:
@@ -258,10 +208,20 @@ def near(
             sizes = {**given, **dict(zip(free, combo, strict=True))}
             if allowed(spec, sizes):
                 found = {dim: sizes[dim] for dim in spec.dims}
-                if runs(spec, plain, found) <= most:
+                if runs(spec, plain, found) <= most and memory(spec, plain, found) <= MOST_BYTES:
                     return found
                 break
     return found
+
+
+def memory(spec: KernelSpec, plain: Kernel, sizes: Mapping[str, int]) -> float:
+    """About how many bytes a run of the plain schedule takes, its comparison included."""
+    values = values_of(spec, sizes)
+    inside = plain.body.buffers if isinstance(plain.body, Allocate) else ()
+    each = [(p.buffer, AN_ELEMENT) for p in plain.parameters]
+    each += [(b, numpy_dtype(b.dtype).itemsize) for b in inside]
+    shapes = (([value(extent, values) for extent in b.shape], taken) for b, taken in each)
+    return sum(math.prod(map(float, shape)) * taken for shape, taken in shapes)
 
 
 def too_large(spec: KernelSpec, plain: Kernel, sizes: Mapping[str, int]) -> str | None:
@@ -271,6 +231,23 @@ def too_large(spec: KernelSpec, plain: Kernel, sizes: Mapping[str, int]) -> str 
     except ValueError as error:
         return str(error)
     return None
+
+
+def too_much(spec: KernelSpec, plain: Kernel, sizes: Mapping[str, int]) -> str | None:
+    """Why the machine's memory is not enough for a run of these sizes; None where it is."""
+    needed, there = memory(spec, plain, sizes), _machine_bytes()
+    if needed <= there:
+        return None
+    return (
+        f"{spec.name}: a run of these sizes would take about {needed / 1e9:.3g} GB, and this"
+        f" machine has {there / 1e9:.3g}"
+    )
+
+
+def _machine_bytes() -> float:
+    """Of memory; as much as anybody wants where the system does not say."""
+    known = {"SC_PHYS_PAGES", "SC_PAGE_SIZE"} <= getattr(os, "sysconf_names", {}).keys()
+    return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")) if known else math.inf
 
 
 def costed(

@@ -37,14 +37,15 @@ from .inputs import (
     MOST_WORK,
     Arrays,
     Call,
-    InputKind,
     kinds,
     long_sizes,
     near,
     random_arrays,
     strided,
     too_large,
+    too_much,
 )
+from .kinds import InputKind
 from .plain import Reference
 from .sizes import changed, edges, kernel_dims, other_scalars, sides
 
@@ -189,7 +190,8 @@ def run(
     Raises TilesmithError for an unknown dim, sizes that are not allowed, and as `compiled` does.
     """
     full = chosen(spec, sizes)
-    if why := too_large(spec, specs.build(spec, dtypes), full):
+    plain = specs.build(spec, dtypes)
+    if why := too_large(spec, plain, full) or too_much(spec, plain, full):
         raise TilesmithError(why)
     shown.part(f"{spec.name} {suffix(dtypes)} {target.level}")
     variants = scheduled(spec, dtypes, target, shown)
@@ -294,7 +296,7 @@ def _others(usual: _Setting, rng: np.random.Generator) -> Iterator[Comparison]:
     """
     spec, turns = usual.spec, usual.turns
     plain = specs.build(spec, usual.reference.dtypes)
-    if (middle := near(spec, plain, {}, (37, 19, 11, 7), MOST_WORK)) is not None:
+    if (middle := near(spec, plain, {}, (37, 19, 11, 7, 4, 2), MOST_WORK)) is not None:
         turns += [(kind, middle) for kind in kinds(plain)]
     turns += [(InputKind.LONG, sizes) for sizes in long_sizes(spec, plain)]
     yield from _of_kinds(usual, turns, rng)
@@ -311,7 +313,9 @@ def _of_kinds(
 def checks(
     spec: KernelSpec, dtypes: Dtypes, target: Target, kernel: Call, rng: np.random.Generator
 ) -> Iterator[Comparison]:
-    """The kernel beside its oracle at small sizes around the target's vectors' length."""
+    """The kernel beside its oracle, or its plain schedule where it has none, at small sizes around
+    the target's vectors' length.
+    """
     reference = Reference(spec, dtypes)
     for edge in edges(spec, target.width(dtypes)):
         yield tried(reference, kernel, random_arrays(spec, dtypes, edge, rng), edge, rng)
@@ -319,7 +323,7 @@ def checks(
 
 def chosen(spec: KernelSpec, given: Mapping[str, int]) -> dict[str, int]:
     """A size for each dim: 64 where it is not given and the constraints allow that; less in kernels
-    of so many dims that this would take minutes.
+    of so many dims that this would take minutes, or more than a GB.
 
     Raises TilesmithError for an unknown dim, sizes that are not allowed, and where a scalar has no
     default: sizes may follow from it.
@@ -330,7 +334,7 @@ def chosen(spec: KernelSpec, given: Mapping[str, int]) -> dict[str, int]:
             f"{spec.name} has no dim {unknown[0]!r}: it has {', '.join(spec.dims)}"
         )
     plain = specs.build(spec, specs.choices(spec)[0])
-    if (found := near(spec, plain, given, (64, 32, 16, 8), _WAITED)) is not None:
+    if (found := near(spec, plain, given, (64, 32, 16, 8, 4, 2), _WAITED)) is not None:
         return found
     texts = [*(f"{d} >= {n}" for d, n in specs.least_sizes(spec).items())]
     texts += [expr_to_text(c) for c in (*specs.relations(spec), *not_negative(spec))]

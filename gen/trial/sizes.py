@@ -46,7 +46,7 @@ def edges(spec: KernelSpec, width: int) -> Iterator[dict[str, int]]:
         combos += [tuple(map(int, combo)) for combo in drawn]
     for combo in combos:
         edge = dict(zip(spec.dims, combo, strict=True))
-        if math.prod(combo) <= _MOST_POINTS and allowed(spec, edge):
+        if math.prod(combo) <= _MOST_POINTS and allowed(spec, edge) and _fits(spec, edge):
             yield edge
 
 

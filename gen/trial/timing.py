@@ -9,12 +9,14 @@ for a while disturbs all of them.
 
 import itertools
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeVar, final
 
 import numpy as np
 
+from .. import language as specs
 from ..errors import TilesmithError
 from ..language import Dtypes
 from ..language.formulas import oracle
@@ -23,7 +25,7 @@ from ..lower.variants import suffix
 from ..progress import SILENT, Progress
 from ..targets.target import Runnable, Target
 from .comparison import MUTE, Comparison, mute, tried
-from .inputs import Array, random_arrays
+from .inputs import Array, memory, random_arrays
 from .plain import Reference
 from .run import checks, chosen, compiled
 from .sizes import allowed, kernel_dims
@@ -35,6 +37,9 @@ SAMPLE_SECONDS = 1e-3
 
 ELEMENTS = (2**12, 2**16, 2**20)
 """Where no sizes are given, the largest array has about so many elements."""
+
+MOST_ROW_BYTES = 2**32
+"""What a row may take of memory then: a temporary may be larger than all arrays."""
 
 
 _Key = tuple[str, int] | None
@@ -114,7 +119,9 @@ def usual_sizes(spec: KernelSpec) -> list[dict[str, int]]:
     """Equal sizes for all dims, as ELEMENTS says; what `run` takes where constraints forbid it."""
     rank = max(1, *(len(a.shape) for a in spec.arguments))
     each = ({dim: 2 ** ((n.bit_length() - 1) // rank) for dim in spec.dims} for n in ELEMENTS)
-    return [sizes for sizes in each if allowed(spec, sizes)] or [chosen(spec, {})]
+    plain = specs.build(spec, specs.choices(spec)[0])
+    fit = (s for s in each if allowed(spec, s) and memory(spec, plain, s) <= MOST_ROW_BYTES)
+    return [*fit] or [chosen(spec, {})]
 
 
 def bench(
@@ -194,7 +201,7 @@ def _row(
     }
     if formulas := oracle.as_written(spec, arrays):
         calls[None] = lambda: [formula() for formula in formulas]
-    with np.errstate(all="ignore"):
+    with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
         times = interleaved(calls, rounds)
     timings = tuple(
         Timing(key[0], key[1], seconds) for key, seconds in times.items() if key is not None

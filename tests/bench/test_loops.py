@@ -19,7 +19,10 @@ from gen.trial.sizes import allowed, kernel_dims
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "tests" / "language" / "corpus" / "polybench"
 FILES = [
-    *(CORPUS / f"{name}.yaml" for name in ("atax", "gemm", "correlation", "jacobi_1d", "durbin")),
+    *(
+        CORPUS / f"{name}.yaml"
+        for name in ("atax", "gemm", "correlation", "jacobi_1d", "durbin", "nussinov")
+    ),
     *(ROOT / "kernels_spec" / f"{name}.yaml" for name in ("softmax", "blur", "trmm", "cumsum")),
 ]
 

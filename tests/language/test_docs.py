@@ -23,6 +23,8 @@ from gen.pipeline import schedule
 from gen.poly.prove import prove
 from gen.targets.cpu.levels import Level
 from gen.targets.cpu.target import Cpu
+from gen.trial.drawn import draw
+from gen.trial.kinds import InputKind
 
 PAGE = Path(__file__).parents[2] / "docs" / "language.md"
 EXAMPLES = re.findall(r"^```yaml\n(.*?)^```$", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
@@ -31,9 +33,13 @@ SIZES = {"m": 4, "n": 7, "k": 5, "d": 3}
 
 
 def given(a: Argument, dtypes: Dtypes, rng: np.random.Generator) -> NDArray[Any]:
-    """Floats of every kind; integers that may be positions, and some that are outside."""
-    shape = [value(extent(s), SIZES) for s in a.shape]
+    """As it is drawn; else floats of every kind, integers that may be positions, and some that are
+    outside.
+    """
+    shape = tuple(value(extent(s), SIZES) for s in a.shape)
     dtype = dtypes[a.element] if a.element in dtypes else DType(a.element)
+    if a.drawn is not None:
+        return draw(a.drawn, shape, dtype, SIZES, InputKind.RANDOM, rng)
     if dtype.is_complex:
         parts = rng.standard_normal((2, *shape))
         return (parts[0] + 1j * parts[1]).astype(dtype.value)

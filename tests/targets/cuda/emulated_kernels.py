@@ -26,7 +26,8 @@ from gen.lower.variants import Variant, limits_of, suffix, whens_of
 from gen.targets.c.library import Compiled, variants_of
 from gen.targets.cuda.emulator.emulated import Emulated
 from gen.targets.cuda.emulator.library import Array, build
-from gen.trial.inputs import InputKind, random_arrays
+from gen.trial.inputs import random_arrays
+from gen.trial.kinds import InputKind
 from gen.trial.plain import Reference
 from gen.trial.sizes import allowed, kernel_dims, sides
 

@@ -24,7 +24,8 @@ from gen.targets.cuda.emulator.emulated import Emulated
 from gen.targets.cuda.emulator.library import Array, Settings
 from gen.targets.cuda.target import Cuda
 from gen.trial.comparison import compare
-from gen.trial.inputs import Arrays, InputKind, kinds, strided
+from gen.trial.inputs import Arrays, kinds, strided
+from gen.trial.kinds import InputKind
 from gen.trial.sizes import kernel_dims
 
 from .emulated_kernels import EMULATED, Subject, calls, of_all_dtypes, sizes_of, subject, tiles
