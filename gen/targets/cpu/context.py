@@ -71,11 +71,10 @@ class Context:
     the code, told apart by the constant `unit`; none: there is one. dtypes: of all buffers. scope:
     C declarations, without initialisers, of what the code here can name. fuses: sums take products
     by fused multiply-adds. held: workspace to release on the way out of this C function. outside:
-    how much of that is held around the innermost loop. parallel: inside a parallel loop. pushes: the
-    rows of
-    `ts_stream.h` that stores go to, where they do; empty where the vectors are whole lines, which
-    pass the caches by as they are. aligned: the arguments with whose lines loops begin. apart: the
-    loop inside whose stores a loop around has decided on.
+    how much of that is held around the innermost loop. parallel: inside a parallel loop. pushes:
+    the rows of `ts_stream.h` that stores go to, where they do; empty where the vectors are whole
+    lines, which pass the caches by as they are. aligned: the arguments with whose lines loops
+    begin. apart: the loop inside whose stores a loop around has decided on.
     """
 
     symbol: str

@@ -31,9 +31,9 @@ _LANE = "@"
 @final
 @dataclass(frozen=True, slots=True)
 class RegisterAccess:
-    """lane: the variable of the vectorized loop, of `lanes` lanes; empty for a scalar. block: what
-    does it.
-    guards: those on the lane, which is _LANE in them. reads, writes: what it does there.
+    """lane: the variable of the vectorized loop, of `lanes` lanes; empty for a scalar. guards: those
+    on the lane, which is _LANE in them. reads, writes: what it does there. block: the block that
+    does it; empty where it says when a loop is left.
     """
 
     indices: tuple[ir.Expr, ...]
@@ -145,7 +145,8 @@ def _accesses(
             for load in loads(condition):
                 if load.buffer == name:
                     moving = lane if lane in variables(load) else ""
-                    yield _Access(load.indices, moving, lanes if moving else 1, (), True, False)
+                    width = lanes if moving else 1
+                    yield RegisterAccess(load.indices, moving, width, (), True, False, "")
         case ir.Block():
             vector = lane if lane and has_vector_form(stmt, lane, dtypes) else ""
             on_lane = (p for p in conjuncts(stmt.predicate) if lane and lane in variables(p))
