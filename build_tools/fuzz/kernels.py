@@ -56,7 +56,7 @@ def _is_spec(draft: Draft) -> bool:
 def _draw(random: Random) -> Draft:
     w = Writer(random, random.choice(ELEMENTS), random.choice(DATA))
     if random.random() < 0.25:
-        random.choice((_sweep, _time_steps, _accumulate, _scatter, _count))(w)
+        random.choice((_sweep, _time_steps, _escape, _until, _accumulate, _scatter, _count))(w)
     else:
         rank = random.choice((1, 2, 2))
         square = random.random() < 0.2
@@ -129,6 +129,45 @@ def _time_steps(w: Writer) -> None:
         f"        {b}[i] = {a}[i - 1] + {a}[i] - {a}[i + 1]",
         "    for i in range(1, n - 1):",
         f"        {a}[i] = {b}[i]",
+    ]
+
+
+def _goes_on(w: Writer, of: str) -> str:
+    """A condition of a `while` on a value."""
+    value = f"real({of})" if w.kind == "c" else of
+    return w.random.choice((f"{value} < 3", f"not {value} > 2", f"{value} != 0 and t < 2"))
+
+
+def _escape(w: Writer) -> None:
+    """Elements that each leave a loop by themselves."""
+    a = w.array("a", ("n",) if w.chance(0.5) else ("m", "n"))
+    w.inout.add(a)
+    w.scalars["steps"] = 3
+    indices = indices_of(w.shapes[a])
+    here, x = at(a, indices), at(w.array("x", w.shapes[a]), indices)
+    for depth, (index, extent) in enumerate(zip(indices, w.shapes[a], strict=True)):
+        w.lines.append(f"{'    ' * depth}for {index} in range({extent}):")
+    pad = "    " * len(indices)
+    body = [f"{here} = {here} + {x}"]
+    if w.chance(0.5):
+        new = at(w.array("t", w.shapes[a]), indices)
+        body = [f"{new} = {here} - {x}", f"{here} = {new} + 1"]
+    w.lines.append(f"{pad}while t in range(steps) and {_goes_on(w, here)}:")
+    w.lines += [f"{pad}    {line}" for line in body]
+
+
+def _until(w: Writer) -> None:
+    """Steps of a whole array, until something holds of all of it."""
+    a, b = w.array("a", ("n",)), w.array("t", ("n",))
+    left = w.array("t", ())
+    w.inout.add(a)
+    w.scalars["steps"] = 3
+    w.lines += [
+        f"{left} = {'T(2)' if w.chance(0.5) else 'sum(x0[i] for i in n)'}",
+        f"while t in range(steps) and {_goes_on(w, left)}:",
+        f"    {b}[i] = {a}[i] - {w.array('x', ('n',))}[i]",
+        f"    {left} = sum({b}[i] for i in n)",
+        f"    {a}[i] = {b}[i]",
     ]
 
 

@@ -44,6 +44,8 @@ def across_rows(draft: Draft, region: Region, variables: Mapping[str, str]) -> t
 
 
 def _across(draft: Draft, region: Region, variables: Mapping[str, str]) -> tuple[Draft, ...]:
+    if not region.rows:
+        raise Declined("it has no rows")
     nests = {name: nest_of(draft.kernel, name) for name in region.blocks}
     sink, row = nests[region.sink], region.rows[-1]
     tuples = any(len(nests[name].writes) > 1 for name in variables)
