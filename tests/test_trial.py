@@ -109,7 +109,7 @@ def test_nan_alone_is_not_right() -> None:
     )
     assert line(report, "wrong") == (
         "all results are NaN or infinite, of positive inputs too, so a wrong kernel would not be"
-        " seen: compare it on inputs for which the oracle is finite, by tilesmith.gen.compile"
+        " seen: say by `drawn` of an argument for which inputs the oracle is finite"
     )
     assert not gmean(*NOWHERE, m=0).right, "the small sizes are NaN alone, too"
 
