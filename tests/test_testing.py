@@ -86,7 +86,7 @@ def test_results_that_are_nan_alone_do_not_pass(tmp_path: Path) -> None:
         case.check(package("total", nan))
     assert str(caught.value).startswith(
         "total-float32: all results are NaN or infinite, of positive inputs too, so a wrong kernel"
-        " would not be seen: compare it on inputs for which the oracle is finite"
+        " would not be seen: say by `drawn` of an argument for which inputs the oracle is finite"
     )
 
 

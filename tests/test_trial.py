@@ -1,6 +1,7 @@
 """What `run` does with specs that promise nothing, whose oracle fails or gives no numbers."""
 
 import re
+import warnings
 from collections.abc import Mapping
 
 import numpy as np
@@ -108,7 +109,7 @@ def test_nan_alone_is_not_right() -> None:
     )
     assert line(report, "wrong") == (
         "all results are NaN or infinite, of positive inputs too, so a wrong kernel would not be"
-        " seen: compare it on inputs for which the oracle is finite, by tilesmith.gen.compile"
+        " seen: say by `drawn` of an argument for which inputs the oracle is finite"
     )
     assert not gmean(*NOWHERE, m=0).right, "the small sizes are NaN alone, too"
 
@@ -119,6 +120,18 @@ def test_nan_of_nothing_is_right() -> None:
     assert line(report, "error") == (
         "nothing compared: all results are NaN or infinite, as the oracle's are"
     )
+
+
+def test_warnings_of_numpy_do_not_hide_what_is_said() -> None:
+    """The mean of nothing, which NumPy warns of."""
+    text = GMEAN.replace("np.exp(np.mean(np.log(x), axis=-1))", "np.mean(x, axis=-1)")
+    text = text.replace("log(x[i, j])", "x[i, j]").replace("exp(total[i] / n)", "total[i] / n")
+    text = text.replace("accuracy: (n + 4) * (1 + abs(log(y[i]))) * eps * y[i]\n", "")
+    spec = loads(text, "mean.yaml")
+    with warnings.catch_warnings(action="error"):
+        assert trial.run(spec, choices(spec)[0], Cpu(Level.V2), {"n": 0}).right
+        report = timing.bench(spec, choices(spec)[0], [Cpu(Level.V2)], [1], [{"n": 0}], rounds=1)
+    assert len(report.rows) == 1
 
 
 def test_no_elements_and_no_oracle_are_said() -> None:

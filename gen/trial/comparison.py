@@ -53,7 +53,7 @@ class Comparison:
 
 MUTE = (
     "all results are NaN or infinite, of positive inputs too, so a wrong kernel would not be seen:"
-    " compare it on inputs for which the oracle is finite, by tilesmith.gen.compile"
+    " say by `drawn` of an argument for which inputs the oracle is finite"
 )
 
 
@@ -137,8 +137,10 @@ def _exact(
     try:
         if reference.spec.oracle:
             return oracle.evaluate(reference.spec, arrays)
-    except SpecError:
+    except SpecError as error:
         if kind is InputKind.RANDOM:
+            if not any(a.drawn for a in reference.spec.arguments):
+                error.hint = error.hint or "`drawn` of an argument says on what it is tried"
             raise
     return reference.results(arrays, sizes)
 

@@ -247,8 +247,10 @@ def test_a_kernel_is_tried_on_what_it_is_for() -> None:
     wrong = CHOLESKY.replace("for k in range(i))", "for k in range(1, i))")
     other = loads(with_drawn(7, "positive definite", wrong), "cholesky.yaml")
     assert not run(other, choices(other)[0], target, {}).right
-    with pytest.raises(SpecError, match="Matrix is not positive definite"):
+    with pytest.raises(SpecError) as refused:
         run(loads(CHOLESKY, "cholesky.yaml"), choices(spec)[0], target, {})
+    assert refused.value.message == "this fails: Matrix is not positive definite"
+    assert refused.value.hint == "`drawn` of an argument says on what it is tried"
 
 
 def test_it_takes_no_part_in_what_is_made() -> None:
