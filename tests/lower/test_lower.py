@@ -297,9 +297,25 @@ def test_temporaries_shrink_to_what_their_allocation_uses() -> None:
     softmax, matmul = lowered(CASES["softmax"].scheduled), lowered(CASES["matmul"].scheduled)
     assert [shape(softmax, name) for name in ("peak", "p_rf")] == ["1", "1, 2, 4"]
     assert linear(buffers(softmax)["e"].shape[1]).expr() == Var("n")
-    tiles = [b for n in walk(matmul.body) if isinstance(n, Allocate) for b in n.buffers]
-    shapes = [tuple(linear(e).constant for e in t.shape) for t in tiles]
-    assert shapes == [(3, 8), (3, 4), (1, 8), (1, 4)]
+    assert tiles(matmul) == [(3, 8), (3, 4), (3, 8), (3, 4)]
+
+
+def test_rows_left_of_a_tile_are_walked_where_what_they_all_read_is_near() -> None:
+    """A copy is; an argument is read once for all of them, under guards."""
+    head, *body = CASES["matmul"].scheduled.strip().splitlines()
+    copied = f"""{head}
+    with allocate(near=float32[k, n]):
+        for near.i in range(k):
+            for near.j in range(n):
+                with block("near", i=spatial(near.i), j=spatial(near.j)):
+                    near[i, j] = b[i, j]
+""" + "\n".join("    " + line.replace("b[p, j]", "near[p, j]") for line in body)
+    assert tiles(lowered(copied))[-4:] == [(3, 8), (3, 4), (1, 8), (1, 4)]
+
+
+def tiles(kernel: Kernel) -> list[tuple[int, ...]]:
+    buffers = (b for n in walk(kernel.body) if isinstance(n, Allocate) for b in n.buffers)
+    return [tuple(linear(e).constant for e in buffer.shape) for buffer in buffers]
 
 
 def test_a_window_that_slides_is_folded() -> None:
