@@ -31,9 +31,9 @@ _LANE = "@"
 @final
 @dataclass(frozen=True, slots=True)
 class RegisterAccess:
-    """lane: the variable of the vectorized loop, of `lanes` lanes; empty for a scalar. guards: those
-    on the lane, which is _LANE in them. reads, writes: what it does there. block: the block that
-    does it; empty where it says when a loop is left.
+    """lane: the variable of the vectorized loop, of `lanes` lanes; empty for a scalar. guards:
+    those on the lane, which is _LANE in them. reads, writes: what it does there. block: the block
+    that does it; empty where it says when a loop is left.
     """
 
     indices: tuple[ir.Expr, ...]
