@@ -219,15 +219,24 @@ def _ratio(row: Row, who: str) -> str:
 
 
 def summary(rows: Sequence[Row]) -> Iterator[str]:
+    """Each on as many threads as is best for it, and all on one."""
     for who in (NUMPY, NUMBA):
-        ratios = [row.best(who) / row.best(RULES, HAND) for row in rows]
-        known = [r for r in ratios if not math.isinf(r)]
-        mean = math.exp(sum(map(math.log, known)) / len(known))
-        ahead = sum(r > 1 for r in known)
-        yield (
-            f"- {who}'s time over ours, each on as many threads as is best: geometric mean"
-            f" {mean:.2f}; ours is faster in {ahead} of {len(known)}."
-        )
+        for threads, told in (
+            (1, "all on one thread"),
+            (None, "each on its best number of threads"),
+        ):
+            ratios = [
+                row.best(who, threads=threads) / row.best(RULES, HAND, threads=threads)
+                for row in rows
+            ]
+            known = [r for r in ratios if 0 < r < math.inf]
+            if known:
+                mean = math.exp(sum(map(math.log, known)) / len(known))
+                ahead = sum(r > 1 for r in known)
+                yield (
+                    f"- {who}'s time over ours, {told}: geometric mean {mean:.2f}; ours is faster"
+                    f" in {ahead} of {len(known)}."
+                )
 
 
 def table(rows: Sequence[Row], threads: Sequence[int]) -> Iterator[str]:
