@@ -61,7 +61,7 @@ def asked(folder: Path, count: int, monkeypatch: pytest.MonkeyPatch) -> int:
     path.write_text(HEAD.format(count=count) + body, encoding="utf-8")
     with monkeypatch.context() as patch:
         patch.setattr(order, "ordered", counting)
-        assert check._error(path, TARGETS, [Cpu(Level.V3)]) is None
+        assert check._checked(path, TARGETS, [Cpu(Level.V3)]).error is None
     return times
 
 
