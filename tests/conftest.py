@@ -35,6 +35,23 @@ LONGEST = (
 """Files that start first, so that no worker is left with one of them at the end."""
 
 
+HALVED = {
+    f"tests/{name}"
+    for name in (
+        "language/test_named.py::test_values",
+        "language/test_reductions.py::test_proved_and_compiled",
+        "kernels/test_on_gpus.py::test_right_at_small_sizes",
+        "schedule/rules/test_gpu.py::test_results",
+        "schedule/rules/test_product.py::test_right",
+        "targets/cuda/test_compile.py::test_device_text_compiles_without_warnings_and_spills",
+        "targets/cuda/test_emulated_barriers.py::test_the_prover_refuses_a_tree_without_one",
+        "schedule/rules/test_rows.py::test_right",
+        "test_complex.py::test_compiled",
+    )
+}
+"""Tests of many cases that are alike, of which every second runs where a run is not thorough."""
+
+
 def pytest_collection_finish() -> None:
     """Python looks for cycles less often than it is used to, and never in what was collected: trees
     are many small objects without cycles, and this took a fifth of the time.
@@ -47,8 +64,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: item.nodeid.partition("::")[0] not in LONGEST)
     if config.getoption("--thorough"):
         return
-    between = _between(items)
-    left = [x for x in items if x.get_closest_marker("thorough") or x.nodeid in between]
+    later = _between(items) | _seconds(items)
+    left = [x for x in items if x.get_closest_marker("thorough") or x.nodeid in later]
     config.hook.pytest_deselected(items=left)
     gone = {*left}
     items[:] = [item for item in items if item not in gone]
@@ -64,6 +81,16 @@ def _between(items: list[pytest.Item]) -> set[str]:
     around = {name: [re.sub(r"\bv3\b", level, name) for level in ("v2", "v4")] for name in found}
     kept = ("tests/simd/", "tests/kernels/test_digests.py")
     return {n for n in found if names.issuperset(around[n]) and not n.startswith(kept)}
+
+
+def _seconds(items: list[pytest.Item]) -> set[str]:
+    """Every second of the cases of the tests that are HALVED."""
+    cases: dict[str, list[str]] = {}
+    for item in items:
+        name = item.nodeid.partition("[")[0]
+        if name in HALVED:
+            cases.setdefault(name, []).append(item.nodeid)
+    return {case for each in cases.values() for case in each[1::2]}
 
 
 @pytest.fixture
