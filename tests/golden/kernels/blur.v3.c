@@ -5,7 +5,6 @@
 #include "ts_stream.h"
 
 struct ts_blur_float32_v3_0_y_i0 {
-    int64_t h;
     int64_t w;
     const float *x;
     int64_t x_s0;
@@ -20,7 +19,6 @@ TS_INLINE int ts_blur_float32_v3_0_y_i0_code(const void *env, int64_t lower, int
     const bool unit)
 {
     const struct ts_blur_float32_v3_0_y_i0 *const self = env;
-    const int64_t h = self->h;
     const int64_t w = self->w;
     const float *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
@@ -30,352 +28,193 @@ TS_INLINE int ts_blur_float32_v3_0_y_i0_code(const void *env, int64_t lower, int
     const int64_t y_s1 = unit ? 1 : self->y_s1;
     const bool stream = self->stream;
     for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
-        if (y_i0 < ts_min_i64_s(1, (h + 3) / 4)) {
-            for (int64_t column_first_i = 0,
-                column_first_i_end =
-                ts_min_i64_s(4, h - (y_i0 * 4)); column_first_i < column_first_i_end; ++column_first_i) {
-                {
-                    ts_f32 column[2] = {{0}};
-                    {
-                        const ts_m32 on0 = ts_mnot_m32(ts_first_m32(6));
-                        if (ts_any_m32(on0)) {
-                            column[0] = ts_select_f32(on0,
-                                ts_set_f32((((x[x_s0 * ts_max_i64_s(y_i0 * 4 + column_first_i - 1,
-                                0)] + x[x_s0 * (y_i0 * 4 + column_first_i)])
-                                + x[x_s0 * ts_min_i64_s(y_i0 * 4 + column_first_i + 1,
-                                h - 1)]) * 0.33333334f)), column[0]);
-                        }
-                    }
-                    if (unit && stream) {
-                        ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 4 + column_first_i)],
-                            false);
-                        __builtin_prefetch(&y[y_s0 * (y_i0 * 4 + column_first_i)
-                            + y_s1 * (((w + 7) / 8) * 8 - 8)], 1);
-                        for (int64_t y_j0 = 0,
-                            y_j0_end = (w + 7) / 8 - 1; y_j0 < y_j0_end; ++y_j0) {
-                            column[1] = ts_mul_f32(ts_add_f32(ts_add_f32(ts_load_strided_f32(&x[x_s0 * ts_max_i64_s(y_i0 * 4 + column_first_i - 1, 0) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + column_first_i) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_load_strided_f32(&x[x_s0 * ts_min_i64_s(y_i0 * 4 + column_first_i + 1, h - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.33333334f));
-                            ts_row_push_f32(&line0,
-                                ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[0], column[1],
-                                6), ts_shift_f32(column[0], column[1], 7)), column[1]),
-                                ts_set_f32(0.33333334f)));
-                            column[0] = column[1];
-                        }
-                        ts_row_end_f32(&line0);
-                    } else {
-                        for (int64_t y_j0 = 0,
-                            y_j0_end = (w + 7) / 8 - 1; y_j0 < y_j0_end; ++y_j0) {
-                            column[1] = ts_mul_f32(ts_add_f32(ts_add_f32(ts_load_strided_f32(&x[x_s0 * ts_max_i64_s(y_i0 * 4 + column_first_i - 1, 0) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + column_first_i) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_load_strided_f32(&x[x_s0 * ts_min_i64_s(y_i0 * 4 + column_first_i + 1, h - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.33333334f));
-                            ts_store_strided_f32(&y[y_s0 * (y_i0 * 4 + column_first_i)
-                                + y_s1 * (y_j0 * 8)], y_s1,
-                                ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[0], column[1],
-                                6), ts_shift_f32(column[0], column[1], 7)), column[1]),
-                                ts_set_f32(0.33333334f)));
-                            column[0] = column[1];
-                        }
-                    }
-                    for (int64_t y_j0 = (w + 7) / 8 - 1,
-                        y_j0_end = (w + 7) / 8; y_j0 < y_j0_end; ++y_j0) {
-                        {
-                            const int64_t active = w - (y_j0 * 8);
-                            if (active > 0) {
-                                const int64_t first1 = w - (y_j0 * 8) - 1;
-                                column[1] = ts_select_f32(ts_first_m32(active),
-                                    ts_mul_f32(ts_add_f32(ts_add_f32(ts_select_f32(ts_first_m32(first1), ts_load_strided_first_f32(&x[x_s0 * ts_max_i64_s(y_i0 * 4 + column_first_i - 1, 0) + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)), ts_set_f32((first1 < active ? x[x_s0 * ts_max_i64_s(y_i0 * 4 + column_first_i - 1, 0) + x_s1 * (w - 1)] : 0))), ts_select_f32(ts_first_m32(first1), ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + column_first_i) + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)), ts_set_f32((first1 < active ? x[x_s0 * (y_i0 * 4 + column_first_i) + x_s1 * (w - 1)] : 0)))), ts_select_f32(ts_first_m32(first1), ts_load_strided_first_f32(&x[x_s0 * ts_min_i64_s(y_i0 * 4 + column_first_i + 1, h - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)), ts_set_f32((first1 < active ? x[x_s0 * ts_min_i64_s(y_i0 * 4 + column_first_i + 1, h - 1) + x_s1 * (w - 1)] : 0)))), ts_set_f32(0.33333334f)), column[1]);
-                            }
-                        }
-                        {
-                            const int64_t active = w - (y_j0 * 8);
-                            if (active > 0) {
-                                ts_store_strided_first_f32(&y[y_s0 * (y_i0 * 4 + column_first_i)
-                                    + y_s1 * (y_j0 * 8)], y_s1,
-                                    ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[0],
-                                    column[1], 6), ts_shift_f32(column[0], column[1], 7)),
-                                    column[1]), ts_set_f32(0.33333334f)), active);
-                            }
-                        }
-                        {
-                            const int64_t active = w - (y_j0 * 8);
-                            if (active > 0) {
-                                column[0] = ts_select_f32(ts_first_m32(active), column[1],
-                                    column[0]);
-                            }
-                        }
-                    }
-                }
-            }
-        }
-        if ((1 <= y_i0) && (y_i0 < (h + 3) / 4 - 1)) {
+        {
+            ts_f32 column[8] = {{0}};
             {
-                ts_f32 column[8] = {{0}};
-                {
-                    const ts_m32 on0 = ts_mnot_m32(ts_first_m32(6));
-                    if (ts_any_m32(on0)) {
-                        column[0] = ts_select_f32(on0,
-                            ts_set_f32((((x[x_s0 * (y_i0 * 4 - 1)] + x[x_s0 * (y_i0 * 4)])
-                            + x[x_s0 * (y_i0 * 4 + 1)]) * 0.33333334f)), column[0]);
-                        column[2] = ts_select_f32(on0,
-                            ts_set_f32((((x[x_s0 * (y_i0 * 4)] + x[x_s0 * (y_i0 * 4 + 1)])
-                            + x[x_s0 * (y_i0 * 4 + 2)]) * 0.33333334f)), column[2]);
-                        column[4] = ts_select_f32(on0,
-                            ts_set_f32((((x[x_s0 * (y_i0 * 4 + 1)] + x[x_s0 * (y_i0 * 4 + 2)])
-                            + x[x_s0 * (y_i0 * 4 + 3)]) * 0.33333334f)), column[4]);
-                        column[6] = ts_select_f32(on0,
-                            ts_set_f32((((x[x_s0 * (y_i0 * 4 + 2)] + x[x_s0 * (y_i0 * 4 + 3)])
-                            + x[x_s0 * (y_i0 * 4 + 4)]) * 0.33333334f)), column[6]);
-                    }
-                }
-                if (unit && stream) {
-                    ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 4)], false);
-                    __builtin_prefetch(&y[y_s0 * (y_i0 * 4) + y_s1 * (((w + 7) / 8) * 8 - 8)], 1);
-                    ts_row_f32 line1 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 4 + 1)], false);
-                    __builtin_prefetch(&y[y_s0 * (y_i0 * 4 + 1) + y_s1 * (((w + 7) / 8) * 8 - 8)],
-                        1);
-                    ts_row_f32 line2 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 4 + 2)], false);
-                    __builtin_prefetch(&y[y_s0 * (y_i0 * 4 + 2) + y_s1 * (((w + 7) / 8) * 8 - 8)],
-                        1);
-                    ts_row_f32 line3 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 4 + 3)], false);
-                    __builtin_prefetch(&y[y_s0 * (y_i0 * 4 + 3) + y_s1 * (((w + 7) / 8) * 8 - 8)],
-                        1);
-                    for (int64_t y_j0 = 0, y_j0_end = (w + 7) / 8 - 1; y_j0 < y_j0_end; ++y_j0) {
-                        column[1] = ts_mul_f32(ts_add_f32(ts_add_f32(ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.33333334f));
-                        column[3] = ts_mul_f32(ts_add_f32(ts_add_f32(ts_load_strided_f32(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.33333334f));
-                        column[5] = ts_mul_f32(ts_add_f32(ts_add_f32(ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.33333334f));
-                        column[7] = ts_mul_f32(ts_add_f32(ts_add_f32(ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 4) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.33333334f));
-                        ts_row_push_f32(&line0,
-                            ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[0], column[1], 6),
-                            ts_shift_f32(column[0], column[1], 7)), column[1]),
-                            ts_set_f32(0.33333334f)));
-                        ts_row_push_f32(&line1,
-                            ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[2], column[3], 6),
-                            ts_shift_f32(column[2], column[3], 7)), column[3]),
-                            ts_set_f32(0.33333334f)));
-                        ts_row_push_f32(&line2,
-                            ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[4], column[5], 6),
-                            ts_shift_f32(column[4], column[5], 7)), column[5]),
-                            ts_set_f32(0.33333334f)));
-                        ts_row_push_f32(&line3,
-                            ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[6], column[7], 6),
-                            ts_shift_f32(column[6], column[7], 7)), column[7]),
-                            ts_set_f32(0.33333334f)));
-                        column[0] = column[1];
-                        column[2] = column[3];
-                        column[4] = column[5];
-                        column[6] = column[7];
-                    }
-                    ts_row_end_f32(&line0);
-                    ts_row_end_f32(&line1);
-                    ts_row_end_f32(&line2);
-                    ts_row_end_f32(&line3);
-                } else {
-                    for (int64_t y_j0 = 0, y_j0_end = (w + 7) / 8 - 1; y_j0 < y_j0_end; ++y_j0) {
-                        column[1] = ts_mul_f32(ts_add_f32(ts_add_f32(ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.33333334f));
-                        column[3] = ts_mul_f32(ts_add_f32(ts_add_f32(ts_load_strided_f32(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.33333334f));
-                        column[5] = ts_mul_f32(ts_add_f32(ts_add_f32(ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.33333334f));
-                        column[7] = ts_mul_f32(ts_add_f32(ts_add_f32(ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 4) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.33333334f));
-                        ts_store_strided_f32(&y[y_s0 * (y_i0 * 4) + y_s1 * (y_j0 * 8)], y_s1,
-                            ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[0], column[1], 6),
-                            ts_shift_f32(column[0], column[1], 7)), column[1]),
-                            ts_set_f32(0.33333334f)));
-                        ts_store_strided_f32(&y[y_s0 * (y_i0 * 4 + 1) + y_s1 * (y_j0 * 8)], y_s1,
-                            ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[2], column[3], 6),
-                            ts_shift_f32(column[2], column[3], 7)), column[3]),
-                            ts_set_f32(0.33333334f)));
-                        ts_store_strided_f32(&y[y_s0 * (y_i0 * 4 + 2) + y_s1 * (y_j0 * 8)], y_s1,
-                            ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[4], column[5], 6),
-                            ts_shift_f32(column[4], column[5], 7)), column[5]),
-                            ts_set_f32(0.33333334f)));
-                        ts_store_strided_f32(&y[y_s0 * (y_i0 * 4 + 3) + y_s1 * (y_j0 * 8)], y_s1,
-                            ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[6], column[7], 6),
-                            ts_shift_f32(column[6], column[7], 7)), column[7]),
-                            ts_set_f32(0.33333334f)));
-                        column[0] = column[1];
-                        column[2] = column[3];
-                        column[4] = column[5];
-                        column[6] = column[7];
-                    }
-                }
-                for (int64_t y_j0 = (w + 7) / 8 - 1,
-                    y_j0_end = (w + 7) / 8; y_j0 < y_j0_end; ++y_j0) {
-                    {
-                        const int64_t active = w - (y_j0 * 8);
-                        if (active > 0) {
-                            const int64_t first1 = w - (y_j0 * 8) - 1;
-                            column[1] = ts_select_f32(ts_first_m32(active),
-                                ts_mul_f32(ts_add_f32(ts_add_f32(ts_select_f32(ts_first_m32(first1),
-                                ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 - 1)
-                                + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
-                                ts_set_f32((first1 < active
-                                ? x[x_s0 * (y_i0 * 4 - 1) + x_s1 * (w - 1)] : 0))),
-                                ts_select_f32(ts_first_m32(first1),
-                                ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4)
-                                + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
-                                ts_set_f32((first1 < active
-                                ? x[x_s0 * (y_i0 * 4) + x_s1 * (w - 1)] : 0)))),
-                                ts_select_f32(ts_first_m32(first1),
-                                ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 1)
-                                + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
-                                ts_set_f32((first1 < active
-                                ? x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (w - 1)] : 0)))),
-                                ts_set_f32(0.33333334f)), column[1]);
-                            column[3] = ts_select_f32(ts_first_m32(active),
-                                ts_mul_f32(ts_add_f32(ts_add_f32(ts_select_f32(ts_first_m32(first1),
-                                ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4)
-                                + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
-                                ts_set_f32((first1 < active
-                                ? x[x_s0 * (y_i0 * 4) + x_s1 * (w - 1)] : 0))),
-                                ts_select_f32(ts_first_m32(first1),
-                                ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 1)
-                                + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
-                                ts_set_f32((first1 < active
-                                ? x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (w - 1)] : 0)))),
-                                ts_select_f32(ts_first_m32(first1),
-                                ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 2)
-                                + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
-                                ts_set_f32((first1 < active
-                                ? x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (w - 1)] : 0)))),
-                                ts_set_f32(0.33333334f)), column[3]);
-                            column[5] = ts_select_f32(ts_first_m32(active),
-                                ts_mul_f32(ts_add_f32(ts_add_f32(ts_select_f32(ts_first_m32(first1),
-                                ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 1)
-                                + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
-                                ts_set_f32((first1 < active
-                                ? x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (w - 1)] : 0))),
-                                ts_select_f32(ts_first_m32(first1),
-                                ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 2)
-                                + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
-                                ts_set_f32((first1 < active
-                                ? x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (w - 1)] : 0)))),
-                                ts_select_f32(ts_first_m32(first1),
-                                ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 3)
-                                + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
-                                ts_set_f32((first1 < active
-                                ? x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (w - 1)] : 0)))),
-                                ts_set_f32(0.33333334f)), column[5]);
-                            column[7] = ts_select_f32(ts_first_m32(active),
-                                ts_mul_f32(ts_add_f32(ts_add_f32(ts_select_f32(ts_first_m32(first1),
-                                ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 2)
-                                + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
-                                ts_set_f32((first1 < active
-                                ? x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (w - 1)] : 0))),
-                                ts_select_f32(ts_first_m32(first1),
-                                ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 3)
-                                + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
-                                ts_set_f32((first1 < active
-                                ? x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (w - 1)] : 0)))),
-                                ts_select_f32(ts_first_m32(first1),
-                                ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 4)
-                                + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
-                                ts_set_f32((first1 < active
-                                ? x[x_s0 * (y_i0 * 4 + 4) + x_s1 * (w - 1)] : 0)))),
-                                ts_set_f32(0.33333334f)), column[7]);
-                        }
-                    }
-                    {
-                        const int64_t active = w - (y_j0 * 8);
-                        if (active > 0) {
-                            ts_store_strided_first_f32(&y[y_s0 * (y_i0 * 4) + y_s1 * (y_j0 * 8)],
-                                y_s1, ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[0],
-                                column[1], 6), ts_shift_f32(column[0], column[1], 7)), column[1]),
-                                ts_set_f32(0.33333334f)), active);
-                            ts_store_strided_first_f32(&y[y_s0 * (y_i0 * 4 + 1)
-                                + y_s1 * (y_j0 * 8)], y_s1,
-                                ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[2], column[3],
-                                6), ts_shift_f32(column[2], column[3], 7)), column[3]),
-                                ts_set_f32(0.33333334f)), active);
-                            ts_store_strided_first_f32(&y[y_s0 * (y_i0 * 4 + 2)
-                                + y_s1 * (y_j0 * 8)], y_s1,
-                                ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[4], column[5],
-                                6), ts_shift_f32(column[4], column[5], 7)), column[5]),
-                                ts_set_f32(0.33333334f)), active);
-                            ts_store_strided_first_f32(&y[y_s0 * (y_i0 * 4 + 3)
-                                + y_s1 * (y_j0 * 8)], y_s1,
-                                ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[6], column[7],
-                                6), ts_shift_f32(column[6], column[7], 7)), column[7]),
-                                ts_set_f32(0.33333334f)), active);
-                        }
-                    }
-                    {
-                        const int64_t active = w - (y_j0 * 8);
-                        if (active > 0) {
-                            column[0] = ts_select_f32(ts_first_m32(active), column[1], column[0]);
-                            column[2] = ts_select_f32(ts_first_m32(active), column[3], column[2]);
-                            column[4] = ts_select_f32(ts_first_m32(active), column[5], column[4]);
-                            column[6] = ts_select_f32(ts_first_m32(active), column[7], column[6]);
-                        }
-                    }
+                const ts_m32 on0 = ts_mnot_m32(ts_first_m32(6));
+                if (ts_any_m32(on0)) {
+                    column[0] = ts_select_f32(on0,
+                        ts_set_f32((((x[x_s0 * (y_i0 * 4 - 1)] + x[x_s0 * (y_i0 * 4)])
+                        + x[x_s0 * (y_i0 * 4 + 1)]) * 0.33333334f)), column[0]);
+                    column[2] = ts_select_f32(on0,
+                        ts_set_f32((((x[x_s0 * (y_i0 * 4)] + x[x_s0 * (y_i0 * 4 + 1)])
+                        + x[x_s0 * (y_i0 * 4 + 2)]) * 0.33333334f)), column[2]);
+                    column[4] = ts_select_f32(on0,
+                        ts_set_f32((((x[x_s0 * (y_i0 * 4 + 1)] + x[x_s0 * (y_i0 * 4 + 2)])
+                        + x[x_s0 * (y_i0 * 4 + 3)]) * 0.33333334f)), column[4]);
+                    column[6] = ts_select_f32(on0,
+                        ts_set_f32((((x[x_s0 * (y_i0 * 4 + 2)] + x[x_s0 * (y_i0 * 4 + 3)])
+                        + x[x_s0 * (y_i0 * 4 + 4)]) * 0.33333334f)), column[6]);
                 }
             }
-        }
-        if (ts_max_i64_s((h + 3) / 4 - 1, ts_min_i64_s(1, (h + 3) / 4)) <= y_i0) {
-            for (int64_t column_first_i = 0,
-                column_first_i_end =
-                h - (y_i0 * 4); column_first_i < column_first_i_end; ++column_first_i) {
+            if (unit && stream) {
+                ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 4)], false);
+                __builtin_prefetch(&y[y_s0 * (y_i0 * 4) + y_s1 * (((w + 7) / 8) * 8 - 8)], 1);
+                ts_row_f32 line1 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 4 + 1)], false);
+                __builtin_prefetch(&y[y_s0 * (y_i0 * 4 + 1) + y_s1 * (((w + 7) / 8) * 8 - 8)], 1);
+                ts_row_f32 line2 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 4 + 2)], false);
+                __builtin_prefetch(&y[y_s0 * (y_i0 * 4 + 2) + y_s1 * (((w + 7) / 8) * 8 - 8)], 1);
+                ts_row_f32 line3 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 4 + 3)], false);
+                __builtin_prefetch(&y[y_s0 * (y_i0 * 4 + 3) + y_s1 * (((w + 7) / 8) * 8 - 8)], 1);
+                for (int64_t y_j0 = 0, y_j0_end = (w + 7) / 8 - 1; y_j0 < y_j0_end; ++y_j0) {
+                    column[1] = ts_mul_f32(ts_add_f32(ts_add_f32(ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.33333334f));
+                    column[3] = ts_mul_f32(ts_add_f32(ts_add_f32(ts_load_strided_f32(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.33333334f));
+                    column[5] = ts_mul_f32(ts_add_f32(ts_add_f32(ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.33333334f));
+                    column[7] = ts_mul_f32(ts_add_f32(ts_add_f32(ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 4) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.33333334f));
+                    ts_row_push_f32(&line0,
+                        ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[0], column[1], 6),
+                        ts_shift_f32(column[0], column[1], 7)), column[1]),
+                        ts_set_f32(0.33333334f)));
+                    ts_row_push_f32(&line1,
+                        ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[2], column[3], 6),
+                        ts_shift_f32(column[2], column[3], 7)), column[3]),
+                        ts_set_f32(0.33333334f)));
+                    ts_row_push_f32(&line2,
+                        ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[4], column[5], 6),
+                        ts_shift_f32(column[4], column[5], 7)), column[5]),
+                        ts_set_f32(0.33333334f)));
+                    ts_row_push_f32(&line3,
+                        ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[6], column[7], 6),
+                        ts_shift_f32(column[6], column[7], 7)), column[7]),
+                        ts_set_f32(0.33333334f)));
+                    column[0] = column[1];
+                    column[2] = column[3];
+                    column[4] = column[5];
+                    column[6] = column[7];
+                }
+                ts_row_end_f32(&line0);
+                ts_row_end_f32(&line1);
+                ts_row_end_f32(&line2);
+                ts_row_end_f32(&line3);
+            } else {
+                for (int64_t y_j0 = 0, y_j0_end = (w + 7) / 8 - 1; y_j0 < y_j0_end; ++y_j0) {
+                    column[1] = ts_mul_f32(ts_add_f32(ts_add_f32(ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.33333334f));
+                    column[3] = ts_mul_f32(ts_add_f32(ts_add_f32(ts_load_strided_f32(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.33333334f));
+                    column[5] = ts_mul_f32(ts_add_f32(ts_add_f32(ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.33333334f));
+                    column[7] = ts_mul_f32(ts_add_f32(ts_add_f32(ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + 4) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.33333334f));
+                    ts_store_strided_f32(&y[y_s0 * (y_i0 * 4) + y_s1 * (y_j0 * 8)], y_s1,
+                        ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[0], column[1], 6),
+                        ts_shift_f32(column[0], column[1], 7)), column[1]),
+                        ts_set_f32(0.33333334f)));
+                    ts_store_strided_f32(&y[y_s0 * (y_i0 * 4 + 1) + y_s1 * (y_j0 * 8)], y_s1,
+                        ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[2], column[3], 6),
+                        ts_shift_f32(column[2], column[3], 7)), column[3]),
+                        ts_set_f32(0.33333334f)));
+                    ts_store_strided_f32(&y[y_s0 * (y_i0 * 4 + 2) + y_s1 * (y_j0 * 8)], y_s1,
+                        ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[4], column[5], 6),
+                        ts_shift_f32(column[4], column[5], 7)), column[5]),
+                        ts_set_f32(0.33333334f)));
+                    ts_store_strided_f32(&y[y_s0 * (y_i0 * 4 + 3) + y_s1 * (y_j0 * 8)], y_s1,
+                        ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[6], column[7], 6),
+                        ts_shift_f32(column[6], column[7], 7)), column[7]),
+                        ts_set_f32(0.33333334f)));
+                    column[0] = column[1];
+                    column[2] = column[3];
+                    column[4] = column[5];
+                    column[6] = column[7];
+                }
+            }
+            for (int64_t y_j0 = (w + 7) / 8 - 1, y_j0_end = (w + 7) / 8; y_j0 < y_j0_end; ++y_j0) {
                 {
-                    ts_f32 column[2] = {{0}};
-                    {
-                        const ts_m32 on0 = ts_mnot_m32(ts_first_m32(6));
-                        if (ts_any_m32(on0)) {
-                            column[0] = ts_select_f32(on0,
-                                ts_set_f32((((x[x_s0 * ts_max_i64_s(y_i0 * 4 + column_first_i - 1,
-                                0)] + x[x_s0 * (y_i0 * 4 + column_first_i)])
-                                + x[x_s0 * ts_min_i64_s(y_i0 * 4 + column_first_i + 1,
-                                h - 1)]) * 0.33333334f)), column[0]);
-                        }
+                    const int64_t active = w - (y_j0 * 8);
+                    if (active > 0) {
+                        const int64_t first1 = w - (y_j0 * 8) - 1;
+                        column[1] = ts_select_f32(ts_first_m32(active),
+                            ts_mul_f32(ts_add_f32(ts_add_f32(ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 - 1)
+                            + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 - 1) + x_s1 * (w - 1)] : 0))),
+                            ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 8 + 1)],
+                            x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active ? x[x_s0 * (y_i0 * 4) + x_s1 * (w - 1)]
+                            : 0)))), ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 1)
+                            + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (w - 1)] : 0)))),
+                            ts_set_f32(0.33333334f)), column[1]);
+                        column[3] = ts_select_f32(ts_first_m32(active),
+                            ts_mul_f32(ts_add_f32(ts_add_f32(ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 8 + 1)],
+                            x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active ? x[x_s0 * (y_i0 * 4) + x_s1 * (w - 1)]
+                            : 0))), ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 1)
+                            + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (w - 1)] : 0)))),
+                            ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 2)
+                            + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (w - 1)] : 0)))),
+                            ts_set_f32(0.33333334f)), column[3]);
+                        column[5] = ts_select_f32(ts_first_m32(active),
+                            ts_mul_f32(ts_add_f32(ts_add_f32(ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 1)
+                            + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (w - 1)] : 0))),
+                            ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 2)
+                            + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (w - 1)] : 0)))),
+                            ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 3)
+                            + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (w - 1)] : 0)))),
+                            ts_set_f32(0.33333334f)), column[5]);
+                        column[7] = ts_select_f32(ts_first_m32(active),
+                            ts_mul_f32(ts_add_f32(ts_add_f32(ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 2)
+                            + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (w - 1)] : 0))),
+                            ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 3)
+                            + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (w - 1)] : 0)))),
+                            ts_select_f32(ts_first_m32(first1),
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + 4)
+                            + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f32((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 4) + x_s1 * (w - 1)] : 0)))),
+                            ts_set_f32(0.33333334f)), column[7]);
                     }
-                    if (unit && stream) {
-                        ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 4 + column_first_i)],
-                            false);
-                        __builtin_prefetch(&y[y_s0 * (y_i0 * 4 + column_first_i)
-                            + y_s1 * (((w + 7) / 8) * 8 - 8)], 1);
-                        for (int64_t y_j0 = 0,
-                            y_j0_end = (w + 7) / 8 - 1; y_j0 < y_j0_end; ++y_j0) {
-                            column[1] = ts_mul_f32(ts_add_f32(ts_add_f32(ts_load_strided_f32(&x[x_s0 * ts_max_i64_s(y_i0 * 4 + column_first_i - 1, 0) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + column_first_i) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_load_strided_f32(&x[x_s0 * ts_min_i64_s(y_i0 * 4 + column_first_i + 1, h - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.33333334f));
-                            ts_row_push_f32(&line0,
-                                ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[0], column[1],
-                                6), ts_shift_f32(column[0], column[1], 7)), column[1]),
-                                ts_set_f32(0.33333334f)));
-                            column[0] = column[1];
-                        }
-                        ts_row_end_f32(&line0);
-                    } else {
-                        for (int64_t y_j0 = 0,
-                            y_j0_end = (w + 7) / 8 - 1; y_j0 < y_j0_end; ++y_j0) {
-                            column[1] = ts_mul_f32(ts_add_f32(ts_add_f32(ts_load_strided_f32(&x[x_s0 * ts_max_i64_s(y_i0 * 4 + column_first_i - 1, 0) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + column_first_i) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_load_strided_f32(&x[x_s0 * ts_min_i64_s(y_i0 * 4 + column_first_i + 1, h - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.33333334f));
-                            ts_store_strided_f32(&y[y_s0 * (y_i0 * 4 + column_first_i)
-                                + y_s1 * (y_j0 * 8)], y_s1,
-                                ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[0], column[1],
-                                6), ts_shift_f32(column[0], column[1], 7)), column[1]),
-                                ts_set_f32(0.33333334f)));
-                            column[0] = column[1];
-                        }
+                }
+                {
+                    const int64_t active = w - (y_j0 * 8);
+                    if (active > 0) {
+                        ts_store_strided_first_f32(&y[y_s0 * (y_i0 * 4) + y_s1 * (y_j0 * 8)], y_s1,
+                            ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[0], column[1], 6),
+                            ts_shift_f32(column[0], column[1], 7)), column[1]),
+                            ts_set_f32(0.33333334f)), active);
+                        ts_store_strided_first_f32(&y[y_s0 * (y_i0 * 4 + 1) + y_s1 * (y_j0 * 8)],
+                            y_s1, ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[2],
+                            column[3], 6), ts_shift_f32(column[2], column[3], 7)), column[3]),
+                            ts_set_f32(0.33333334f)), active);
+                        ts_store_strided_first_f32(&y[y_s0 * (y_i0 * 4 + 2) + y_s1 * (y_j0 * 8)],
+                            y_s1, ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[4],
+                            column[5], 6), ts_shift_f32(column[4], column[5], 7)), column[5]),
+                            ts_set_f32(0.33333334f)), active);
+                        ts_store_strided_first_f32(&y[y_s0 * (y_i0 * 4 + 3) + y_s1 * (y_j0 * 8)],
+                            y_s1, ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[6],
+                            column[7], 6), ts_shift_f32(column[6], column[7], 7)), column[7]),
+                            ts_set_f32(0.33333334f)), active);
                     }
-                    for (int64_t y_j0 = (w + 7) / 8 - 1,
-                        y_j0_end = (w + 7) / 8; y_j0 < y_j0_end; ++y_j0) {
-                        {
-                            const int64_t active = w - (y_j0 * 8);
-                            if (active > 0) {
-                                const int64_t first1 = w - (y_j0 * 8) - 1;
-                                column[1] = ts_select_f32(ts_first_m32(active),
-                                    ts_mul_f32(ts_add_f32(ts_add_f32(ts_select_f32(ts_first_m32(first1), ts_load_strided_first_f32(&x[x_s0 * ts_max_i64_s(y_i0 * 4 + column_first_i - 1, 0) + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)), ts_set_f32((first1 < active ? x[x_s0 * ts_max_i64_s(y_i0 * 4 + column_first_i - 1, 0) + x_s1 * (w - 1)] : 0))), ts_select_f32(ts_first_m32(first1), ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + column_first_i) + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)), ts_set_f32((first1 < active ? x[x_s0 * (y_i0 * 4 + column_first_i) + x_s1 * (w - 1)] : 0)))), ts_select_f32(ts_first_m32(first1), ts_load_strided_first_f32(&x[x_s0 * ts_min_i64_s(y_i0 * 4 + column_first_i + 1, h - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)), ts_set_f32((first1 < active ? x[x_s0 * ts_min_i64_s(y_i0 * 4 + column_first_i + 1, h - 1) + x_s1 * (w - 1)] : 0)))), ts_set_f32(0.33333334f)), column[1]);
-                            }
-                        }
-                        {
-                            const int64_t active = w - (y_j0 * 8);
-                            if (active > 0) {
-                                ts_store_strided_first_f32(&y[y_s0 * (y_i0 * 4 + column_first_i)
-                                    + y_s1 * (y_j0 * 8)], y_s1,
-                                    ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[0],
-                                    column[1], 6), ts_shift_f32(column[0], column[1], 7)),
-                                    column[1]), ts_set_f32(0.33333334f)), active);
-                            }
-                        }
-                        {
-                            const int64_t active = w - (y_j0 * 8);
-                            if (active > 0) {
-                                column[0] = ts_select_f32(ts_first_m32(active), column[1],
-                                    column[0]);
-                            }
-                        }
+                }
+                {
+                    const int64_t active = w - (y_j0 * 8);
+                    if (active > 0) {
+                        column[0] = ts_select_f32(ts_first_m32(active), column[1], column[0]);
+                        column[2] = ts_select_f32(ts_first_m32(active), column[3], column[2]);
+                        column[4] = ts_select_f32(ts_first_m32(active), column[5], column[4]);
+                        column[6] = ts_select_f32(ts_first_m32(active), column[7], column[6]);
                     }
                 }
             }
@@ -410,21 +249,172 @@ TS_INLINE int ts_blur_float32_v3_0_code(const ts_call *call, const bool unit)
     const double moved = 4.0 * (double)(h) * (double)(w) + 4.0 * (double)(h) * (double)(w);
     const bool stream = moved > call->stream_above;
     if (w > 0) {
+        for (int64_t y_i0 = 0, y_i0_end = ts_min_i64_s(1, (h + 3) / 4); y_i0 < y_i0_end; ++y_i0) {
+            for (int64_t column_first_i = 0,
+                column_first_i_end =
+                ts_min_i64_s(4, h - (y_i0 * 4)); column_first_i < column_first_i_end; ++column_first_i) {
+                {
+                    ts_f32 column[2] = {{0}};
+                    {
+                        const ts_m32 on0 = ts_mnot_m32(ts_first_m32(6));
+                        if (ts_any_m32(on0)) {
+                            column[0] = ts_select_f32(on0,
+                                ts_set_f32((((x[x_s0 * ts_max_i64_s(y_i0 * 4 + column_first_i - 1,
+                                0)] + x[x_s0 * (y_i0 * 4 + column_first_i)])
+                                + x[x_s0 * ts_min_i64_s(y_i0 * 4 + column_first_i + 1,
+                                h - 1)]) * 0.33333334f)), column[0]);
+                        }
+                    }
+                    if (unit && stream) {
+                        ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 4 + column_first_i)],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_i0 * 4 + column_first_i)
+                            + y_s1 * (((w + 7) / 8) * 8 - 8)], 1);
+                        for (int64_t y_j0 = 0,
+                            y_j0_end = (w + 7) / 8 - 1; y_j0 < y_j0_end; ++y_j0) {
+                            column[1] = ts_mul_f32(ts_add_f32(ts_add_f32(ts_load_strided_f32(&x[x_s0 * ts_max_i64_s(y_i0 * 4 + column_first_i - 1, 0) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + column_first_i) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_load_strided_f32(&x[x_s0 * ts_min_i64_s(y_i0 * 4 + column_first_i + 1, h - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.33333334f));
+                            ts_row_push_f32(&line0,
+                                ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[0], column[1],
+                                6), ts_shift_f32(column[0], column[1], 7)), column[1]),
+                                ts_set_f32(0.33333334f)));
+                            column[0] = column[1];
+                        }
+                        ts_row_end_f32(&line0);
+                    } else {
+                        for (int64_t y_j0 = 0,
+                            y_j0_end = (w + 7) / 8 - 1; y_j0 < y_j0_end; ++y_j0) {
+                            column[1] = ts_mul_f32(ts_add_f32(ts_add_f32(ts_load_strided_f32(&x[x_s0 * ts_max_i64_s(y_i0 * 4 + column_first_i - 1, 0) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + column_first_i) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_load_strided_f32(&x[x_s0 * ts_min_i64_s(y_i0 * 4 + column_first_i + 1, h - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.33333334f));
+                            ts_store_strided_f32(&y[y_s0 * (y_i0 * 4 + column_first_i)
+                                + y_s1 * (y_j0 * 8)], y_s1,
+                                ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[0], column[1],
+                                6), ts_shift_f32(column[0], column[1], 7)), column[1]),
+                                ts_set_f32(0.33333334f)));
+                            column[0] = column[1];
+                        }
+                    }
+                    for (int64_t y_j0 = (w + 7) / 8 - 1,
+                        y_j0_end = (w + 7) / 8; y_j0 < y_j0_end; ++y_j0) {
+                        {
+                            const int64_t active = w - (y_j0 * 8);
+                            if (active > 0) {
+                                const int64_t first1 = w - (y_j0 * 8) - 1;
+                                column[1] = ts_select_f32(ts_first_m32(active),
+                                    ts_mul_f32(ts_add_f32(ts_add_f32(ts_select_f32(ts_first_m32(first1), ts_load_strided_first_f32(&x[x_s0 * ts_max_i64_s(y_i0 * 4 + column_first_i - 1, 0) + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)), ts_set_f32((first1 < active ? x[x_s0 * ts_max_i64_s(y_i0 * 4 + column_first_i - 1, 0) + x_s1 * (w - 1)] : 0))), ts_select_f32(ts_first_m32(first1), ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + column_first_i) + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)), ts_set_f32((first1 < active ? x[x_s0 * (y_i0 * 4 + column_first_i) + x_s1 * (w - 1)] : 0)))), ts_select_f32(ts_first_m32(first1), ts_load_strided_first_f32(&x[x_s0 * ts_min_i64_s(y_i0 * 4 + column_first_i + 1, h - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)), ts_set_f32((first1 < active ? x[x_s0 * ts_min_i64_s(y_i0 * 4 + column_first_i + 1, h - 1) + x_s1 * (w - 1)] : 0)))), ts_set_f32(0.33333334f)), column[1]);
+                            }
+                        }
+                        {
+                            const int64_t active = w - (y_j0 * 8);
+                            if (active > 0) {
+                                ts_store_strided_first_f32(&y[y_s0 * (y_i0 * 4 + column_first_i)
+                                    + y_s1 * (y_j0 * 8)], y_s1,
+                                    ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[0],
+                                    column[1], 6), ts_shift_f32(column[0], column[1], 7)),
+                                    column[1]), ts_set_f32(0.33333334f)), active);
+                            }
+                        }
+                        {
+                            const int64_t active = w - (y_j0 * 8);
+                            if (active > 0) {
+                                column[0] = ts_select_f32(ts_first_m32(active), column[1],
+                                    column[0]);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    if (w > 0) {
         {
-            const struct ts_blur_float32_v3_0_y_i0 env =
-                {h, w, x, x_s0, x_s1, y, y_s0, y_s1, stream};
-            const int64_t grain = 1
-                + 40000 / ts_max_i64_s(1,
-                ts_max_i64_s(ts_max_i64_s((ts_min_i64_s(4, h)) * (18 + ((w + 7) / 8 - 1) * 45
-                + ((w + 7) / 8 - ((w + 7) / 8 - 1)) * 80), ((w + 7) / 8) * 157 + 168),
-                h * (18 + ((w + 7) / 8 - 1) * 45 + ((w + 7) / 8 - ((w + 7) / 8 - 1)) * 80)));
+            const struct ts_blur_float32_v3_0_y_i0 env = {w, x, x_s0, x_s1, y, y_s0, y_s1, stream};
+            const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((w + 7) / 8) * 157 + 168);
             const int status =
                 ts_parallel(unit ? ts_blur_float32_v3_0_y_i0_unit : ts_blur_float32_v3_0_y_i0_any,
-                    &env, 0, (h + 3) / 4, grain, call->threads);
+                    &env, 1, (h + 3) / 4 - 1, grain, call->threads);
             if (status != TS_OK) {
                 return status;
             }
         }
+    }
+    if (w > 0) {
+        for (int64_t y_i0 = ts_max_i64_s((h + 3) / 4 - 1, ts_min_i64_s(1, (h + 3) / 4)),
+            y_i0_end = (h + 3) / 4; y_i0 < y_i0_end; ++y_i0) {
+            for (int64_t column_first_i = 0,
+                column_first_i_end =
+                h - (y_i0 * 4); column_first_i < column_first_i_end; ++column_first_i) {
+                {
+                    ts_f32 column[2] = {{0}};
+                    {
+                        const ts_m32 on0 = ts_mnot_m32(ts_first_m32(6));
+                        if (ts_any_m32(on0)) {
+                            column[0] = ts_select_f32(on0,
+                                ts_set_f32((((x[x_s0 * ts_max_i64_s(y_i0 * 4 + column_first_i - 1,
+                                0)] + x[x_s0 * (y_i0 * 4 + column_first_i)])
+                                + x[x_s0 * ts_min_i64_s(y_i0 * 4 + column_first_i + 1,
+                                h - 1)]) * 0.33333334f)), column[0]);
+                        }
+                    }
+                    if (unit && stream) {
+                        ts_row_f32 line0 = ts_row_begin_f32(&y[y_s0 * (y_i0 * 4 + column_first_i)],
+                            false);
+                        __builtin_prefetch(&y[y_s0 * (y_i0 * 4 + column_first_i)
+                            + y_s1 * (((w + 7) / 8) * 8 - 8)], 1);
+                        for (int64_t y_j0 = 0,
+                            y_j0_end = (w + 7) / 8 - 1; y_j0 < y_j0_end; ++y_j0) {
+                            column[1] = ts_mul_f32(ts_add_f32(ts_add_f32(ts_load_strided_f32(&x[x_s0 * ts_max_i64_s(y_i0 * 4 + column_first_i - 1, 0) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + column_first_i) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_load_strided_f32(&x[x_s0 * ts_min_i64_s(y_i0 * 4 + column_first_i + 1, h - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.33333334f));
+                            ts_row_push_f32(&line0,
+                                ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[0], column[1],
+                                6), ts_shift_f32(column[0], column[1], 7)), column[1]),
+                                ts_set_f32(0.33333334f)));
+                            column[0] = column[1];
+                        }
+                        ts_row_end_f32(&line0);
+                    } else {
+                        for (int64_t y_j0 = 0,
+                            y_j0_end = (w + 7) / 8 - 1; y_j0 < y_j0_end; ++y_j0) {
+                            column[1] = ts_mul_f32(ts_add_f32(ts_add_f32(ts_load_strided_f32(&x[x_s0 * ts_max_i64_s(y_i0 * 4 + column_first_i - 1, 0) + x_s1 * (y_j0 * 8 + 1)], x_s1), ts_load_strided_f32(&x[x_s0 * (y_i0 * 4 + column_first_i) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_load_strided_f32(&x[x_s0 * ts_min_i64_s(y_i0 * 4 + column_first_i + 1, h - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1)), ts_set_f32(0.33333334f));
+                            ts_store_strided_f32(&y[y_s0 * (y_i0 * 4 + column_first_i)
+                                + y_s1 * (y_j0 * 8)], y_s1,
+                                ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[0], column[1],
+                                6), ts_shift_f32(column[0], column[1], 7)), column[1]),
+                                ts_set_f32(0.33333334f)));
+                            column[0] = column[1];
+                        }
+                    }
+                    for (int64_t y_j0 = (w + 7) / 8 - 1,
+                        y_j0_end = (w + 7) / 8; y_j0 < y_j0_end; ++y_j0) {
+                        {
+                            const int64_t active = w - (y_j0 * 8);
+                            if (active > 0) {
+                                const int64_t first1 = w - (y_j0 * 8) - 1;
+                                column[1] = ts_select_f32(ts_first_m32(active),
+                                    ts_mul_f32(ts_add_f32(ts_add_f32(ts_select_f32(ts_first_m32(first1), ts_load_strided_first_f32(&x[x_s0 * ts_max_i64_s(y_i0 * 4 + column_first_i - 1, 0) + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)), ts_set_f32((first1 < active ? x[x_s0 * ts_max_i64_s(y_i0 * 4 + column_first_i - 1, 0) + x_s1 * (w - 1)] : 0))), ts_select_f32(ts_first_m32(first1), ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 4 + column_first_i) + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)), ts_set_f32((first1 < active ? x[x_s0 * (y_i0 * 4 + column_first_i) + x_s1 * (w - 1)] : 0)))), ts_select_f32(ts_first_m32(first1), ts_load_strided_first_f32(&x[x_s0 * ts_min_i64_s(y_i0 * 4 + column_first_i + 1, h - 1) + x_s1 * (y_j0 * 8 + 1)], x_s1, ts_min_i64_s(active, first1)), ts_set_f32((first1 < active ? x[x_s0 * ts_min_i64_s(y_i0 * 4 + column_first_i + 1, h - 1) + x_s1 * (w - 1)] : 0)))), ts_set_f32(0.33333334f)), column[1]);
+                            }
+                        }
+                        {
+                            const int64_t active = w - (y_j0 * 8);
+                            if (active > 0) {
+                                ts_store_strided_first_f32(&y[y_s0 * (y_i0 * 4 + column_first_i)
+                                    + y_s1 * (y_j0 * 8)], y_s1,
+                                    ts_mul_f32(ts_add_f32(ts_add_f32(ts_shift_f32(column[0],
+                                    column[1], 6), ts_shift_f32(column[0], column[1], 7)),
+                                    column[1]), ts_set_f32(0.33333334f)), active);
+                            }
+                        }
+                        {
+                            const int64_t active = w - (y_j0 * 8);
+                            if (active > 0) {
+                                column[0] = ts_select_f32(ts_first_m32(active), column[1],
+                                    column[0]);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+    if (stream) {
+        ts_stream_fence();
     }
     return TS_OK;
 }
@@ -441,7 +431,6 @@ const ts_variant ts_blur_float32_v3[1] = {
 };
 
 struct ts_blur_float64_v3_0_y_i0 {
-    int64_t h;
     int64_t w;
     const double *x;
     int64_t x_s0;
@@ -456,7 +445,6 @@ TS_INLINE int ts_blur_float64_v3_0_y_i0_code(const void *env, int64_t lower, int
     const bool unit)
 {
     const struct ts_blur_float64_v3_0_y_i0 *const self = env;
-    const int64_t h = self->h;
     const int64_t w = self->w;
     const double *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
@@ -466,7 +454,228 @@ TS_INLINE int ts_blur_float64_v3_0_y_i0_code(const void *env, int64_t lower, int
     const int64_t y_s1 = unit ? 1 : self->y_s1;
     const bool stream = self->stream;
     for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
-        if (y_i0 < ts_min_i64_s(1, (h + 3) / 4)) {
+        {
+            ts_f64 column[8] = {{0}};
+            {
+                const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(2)), ts_first_m32(4));
+                if (ts_any_m32(on0)) {
+                    column[0] = ts_select_f64(ts_lo_m64_m32(on0),
+                        ts_set_f64((((x[x_s0 * (y_i0 * 4 - 1)] + x[x_s0 * (y_i0 * 4)])
+                        + x[x_s0 * (y_i0 * 4 + 1)]) * 0.3333333333333333)), column[0]);
+                    column[2] = ts_select_f64(ts_lo_m64_m32(on0),
+                        ts_set_f64((((x[x_s0 * (y_i0 * 4)] + x[x_s0 * (y_i0 * 4 + 1)])
+                        + x[x_s0 * (y_i0 * 4 + 2)]) * 0.3333333333333333)), column[2]);
+                    column[4] = ts_select_f64(ts_lo_m64_m32(on0),
+                        ts_set_f64((((x[x_s0 * (y_i0 * 4 + 1)] + x[x_s0 * (y_i0 * 4 + 2)])
+                        + x[x_s0 * (y_i0 * 4 + 3)]) * 0.3333333333333333)), column[4]);
+                    column[6] = ts_select_f64(ts_lo_m64_m32(on0),
+                        ts_set_f64((((x[x_s0 * (y_i0 * 4 + 2)] + x[x_s0 * (y_i0 * 4 + 3)])
+                        + x[x_s0 * (y_i0 * 4 + 4)]) * 0.3333333333333333)), column[6]);
+                }
+            }
+            if (unit && stream) {
+                ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 4)], false);
+                __builtin_prefetch(&y[y_s0 * (y_i0 * 4) + y_s1 * (((w + 3) / 4) * 4 - 4)], 1);
+                ts_row_f64 line1 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 4 + 1)], false);
+                __builtin_prefetch(&y[y_s0 * (y_i0 * 4 + 1) + y_s1 * (((w + 3) / 4) * 4 - 4)], 1);
+                ts_row_f64 line2 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 4 + 2)], false);
+                __builtin_prefetch(&y[y_s0 * (y_i0 * 4 + 2) + y_s1 * (((w + 3) / 4) * 4 - 4)], 1);
+                ts_row_f64 line3 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 4 + 3)], false);
+                __builtin_prefetch(&y[y_s0 * (y_i0 * 4 + 3) + y_s1 * (((w + 3) / 4) * 4 - 4)], 1);
+                for (int64_t y_j0 = 0, y_j0_end = (w + 3) / 4 - 1; y_j0 < y_j0_end; ++y_j0) {
+                    column[1] = ts_mul_f64(ts_add_f64(ts_add_f64(ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 - 1) + x_s1 * (y_j0 * 4 + 1)], x_s1), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_set_f64(0.3333333333333333));
+                    column[3] = ts_mul_f64(ts_add_f64(ts_add_f64(ts_load_strided_f64(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 4 + 1)], x_s1), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_set_f64(0.3333333333333333));
+                    column[5] = ts_mul_f64(ts_add_f64(ts_add_f64(ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 4 + 1)], x_s1), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_set_f64(0.3333333333333333));
+                    column[7] = ts_mul_f64(ts_add_f64(ts_add_f64(ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 4 + 1)], x_s1), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 4) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_set_f64(0.3333333333333333));
+                    ts_row_push_f64(&line0,
+                        ts_mul_f64(ts_add_f64(ts_add_f64(ts_shift_f64(column[0], column[1], 2),
+                        ts_shift_f64(column[0], column[1], 3)), column[1]),
+                        ts_set_f64(0.3333333333333333)));
+                    ts_row_push_f64(&line1,
+                        ts_mul_f64(ts_add_f64(ts_add_f64(ts_shift_f64(column[2], column[3], 2),
+                        ts_shift_f64(column[2], column[3], 3)), column[3]),
+                        ts_set_f64(0.3333333333333333)));
+                    ts_row_push_f64(&line2,
+                        ts_mul_f64(ts_add_f64(ts_add_f64(ts_shift_f64(column[4], column[5], 2),
+                        ts_shift_f64(column[4], column[5], 3)), column[5]),
+                        ts_set_f64(0.3333333333333333)));
+                    ts_row_push_f64(&line3,
+                        ts_mul_f64(ts_add_f64(ts_add_f64(ts_shift_f64(column[6], column[7], 2),
+                        ts_shift_f64(column[6], column[7], 3)), column[7]),
+                        ts_set_f64(0.3333333333333333)));
+                    column[0] = column[1];
+                    column[2] = column[3];
+                    column[4] = column[5];
+                    column[6] = column[7];
+                }
+                ts_row_end_f64(&line0);
+                ts_row_end_f64(&line1);
+                ts_row_end_f64(&line2);
+                ts_row_end_f64(&line3);
+            } else {
+                for (int64_t y_j0 = 0, y_j0_end = (w + 3) / 4 - 1; y_j0 < y_j0_end; ++y_j0) {
+                    column[1] = ts_mul_f64(ts_add_f64(ts_add_f64(ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 - 1) + x_s1 * (y_j0 * 4 + 1)], x_s1), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_set_f64(0.3333333333333333));
+                    column[3] = ts_mul_f64(ts_add_f64(ts_add_f64(ts_load_strided_f64(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 4 + 1)], x_s1), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_set_f64(0.3333333333333333));
+                    column[5] = ts_mul_f64(ts_add_f64(ts_add_f64(ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 4 + 1)], x_s1), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_set_f64(0.3333333333333333));
+                    column[7] = ts_mul_f64(ts_add_f64(ts_add_f64(ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 4 + 1)], x_s1), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 4) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_set_f64(0.3333333333333333));
+                    ts_store_strided_f64(&y[y_s0 * (y_i0 * 4) + y_s1 * (y_j0 * 4)], y_s1,
+                        ts_mul_f64(ts_add_f64(ts_add_f64(ts_shift_f64(column[0], column[1], 2),
+                        ts_shift_f64(column[0], column[1], 3)), column[1]),
+                        ts_set_f64(0.3333333333333333)));
+                    ts_store_strided_f64(&y[y_s0 * (y_i0 * 4 + 1) + y_s1 * (y_j0 * 4)], y_s1,
+                        ts_mul_f64(ts_add_f64(ts_add_f64(ts_shift_f64(column[2], column[3], 2),
+                        ts_shift_f64(column[2], column[3], 3)), column[3]),
+                        ts_set_f64(0.3333333333333333)));
+                    ts_store_strided_f64(&y[y_s0 * (y_i0 * 4 + 2) + y_s1 * (y_j0 * 4)], y_s1,
+                        ts_mul_f64(ts_add_f64(ts_add_f64(ts_shift_f64(column[4], column[5], 2),
+                        ts_shift_f64(column[4], column[5], 3)), column[5]),
+                        ts_set_f64(0.3333333333333333)));
+                    ts_store_strided_f64(&y[y_s0 * (y_i0 * 4 + 3) + y_s1 * (y_j0 * 4)], y_s1,
+                        ts_mul_f64(ts_add_f64(ts_add_f64(ts_shift_f64(column[6], column[7], 2),
+                        ts_shift_f64(column[6], column[7], 3)), column[7]),
+                        ts_set_f64(0.3333333333333333)));
+                    column[0] = column[1];
+                    column[2] = column[3];
+                    column[4] = column[5];
+                    column[6] = column[7];
+                }
+            }
+            for (int64_t y_j0 = (w + 3) / 4 - 1, y_j0_end = (w + 3) / 4; y_j0 < y_j0_end; ++y_j0) {
+                {
+                    const int64_t active = w - (y_j0 * 4);
+                    if (active > 0) {
+                        const int64_t first1 = w - (y_j0 * 4) - 1;
+                        column[1] = ts_select_f64(ts_first_m64(active),
+                            ts_mul_f64(ts_add_f64(ts_add_f64(ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 - 1)
+                            + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 - 1) + x_s1 * (w - 1)] : 0))),
+                            ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 4 + 1)],
+                            x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active ? x[x_s0 * (y_i0 * 4) + x_s1 * (w - 1)]
+                            : 0)))), ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 1)
+                            + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (w - 1)] : 0)))),
+                            ts_set_f64(0.3333333333333333)), column[1]);
+                        column[3] = ts_select_f64(ts_first_m64(active),
+                            ts_mul_f64(ts_add_f64(ts_add_f64(ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 4 + 1)],
+                            x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active ? x[x_s0 * (y_i0 * 4) + x_s1 * (w - 1)]
+                            : 0))), ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 1)
+                            + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (w - 1)] : 0)))),
+                            ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 2)
+                            + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (w - 1)] : 0)))),
+                            ts_set_f64(0.3333333333333333)), column[3]);
+                        column[5] = ts_select_f64(ts_first_m64(active),
+                            ts_mul_f64(ts_add_f64(ts_add_f64(ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 1)
+                            + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (w - 1)] : 0))),
+                            ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 2)
+                            + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (w - 1)] : 0)))),
+                            ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 3)
+                            + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (w - 1)] : 0)))),
+                            ts_set_f64(0.3333333333333333)), column[5]);
+                        column[7] = ts_select_f64(ts_first_m64(active),
+                            ts_mul_f64(ts_add_f64(ts_add_f64(ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 2)
+                            + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (w - 1)] : 0))),
+                            ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 3)
+                            + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (w - 1)] : 0)))),
+                            ts_select_f64(ts_first_m64(first1),
+                            ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 4)
+                            + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
+                            ts_set_f64((first1 < active
+                            ? x[x_s0 * (y_i0 * 4 + 4) + x_s1 * (w - 1)] : 0)))),
+                            ts_set_f64(0.3333333333333333)), column[7]);
+                    }
+                }
+                {
+                    const int64_t active = w - (y_j0 * 4);
+                    if (active > 0) {
+                        ts_store_strided_first_f64(&y[y_s0 * (y_i0 * 4) + y_s1 * (y_j0 * 4)], y_s1,
+                            ts_mul_f64(ts_add_f64(ts_add_f64(ts_shift_f64(column[0], column[1], 2),
+                            ts_shift_f64(column[0], column[1], 3)), column[1]),
+                            ts_set_f64(0.3333333333333333)), active);
+                        ts_store_strided_first_f64(&y[y_s0 * (y_i0 * 4 + 1) + y_s1 * (y_j0 * 4)],
+                            y_s1, ts_mul_f64(ts_add_f64(ts_add_f64(ts_shift_f64(column[2],
+                            column[3], 2), ts_shift_f64(column[2], column[3], 3)), column[3]),
+                            ts_set_f64(0.3333333333333333)), active);
+                        ts_store_strided_first_f64(&y[y_s0 * (y_i0 * 4 + 2) + y_s1 * (y_j0 * 4)],
+                            y_s1, ts_mul_f64(ts_add_f64(ts_add_f64(ts_shift_f64(column[4],
+                            column[5], 2), ts_shift_f64(column[4], column[5], 3)), column[5]),
+                            ts_set_f64(0.3333333333333333)), active);
+                        ts_store_strided_first_f64(&y[y_s0 * (y_i0 * 4 + 3) + y_s1 * (y_j0 * 4)],
+                            y_s1, ts_mul_f64(ts_add_f64(ts_add_f64(ts_shift_f64(column[6],
+                            column[7], 2), ts_shift_f64(column[6], column[7], 3)), column[7]),
+                            ts_set_f64(0.3333333333333333)), active);
+                    }
+                }
+                {
+                    const int64_t active = w - (y_j0 * 4);
+                    if (active > 0) {
+                        column[0] = ts_select_f64(ts_first_m64(active), column[1], column[0]);
+                        column[2] = ts_select_f64(ts_first_m64(active), column[3], column[2]);
+                        column[4] = ts_select_f64(ts_first_m64(active), column[5], column[4]);
+                        column[6] = ts_select_f64(ts_first_m64(active), column[7], column[6]);
+                    }
+                }
+            }
+        }
+    }
+    if (stream) {
+        ts_stream_fence();
+    }
+    return TS_OK;
+}
+
+static int ts_blur_float64_v3_0_y_i0_unit(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_blur_float64_v3_0_y_i0_code(env, lower, upper, true);
+}
+
+static int ts_blur_float64_v3_0_y_i0_any(const void *env, int64_t lower, int64_t upper)
+{
+    return ts_blur_float64_v3_0_y_i0_code(env, lower, upper, false);
+}
+
+TS_INLINE int ts_blur_float64_v3_0_code(const ts_call *call, const bool unit)
+{
+    const int64_t h = call->dims[0];
+    const int64_t w = call->dims[1];
+    const double *const restrict x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    const int64_t x_s1 = unit ? 1 : call->strides[1];
+    double *const restrict y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    const int64_t y_s1 = unit ? 1 : call->strides[3];
+    const double moved = 8.0 * (double)(h) * (double)(w) + 8.0 * (double)(h) * (double)(w);
+    const bool stream = moved > call->stream_above;
+    if (w > 0) {
+        for (int64_t y_i0 = 0, y_i0_end = ts_min_i64_s(1, (h + 3) / 4); y_i0 < y_i0_end; ++y_i0) {
             for (int64_t column_first_i = 0,
                 column_first_i_end =
                 ts_min_i64_s(4, h - (y_i0 * 4)); column_first_i < column_first_i_end; ++column_first_i) {
@@ -541,209 +750,22 @@ TS_INLINE int ts_blur_float64_v3_0_y_i0_code(const void *env, int64_t lower, int
                 }
             }
         }
-        if ((1 <= y_i0) && (y_i0 < (h + 3) / 4 - 1)) {
-            {
-                ts_f64 column[8] = {{0}};
-                {
-                    const ts_m32 on0 = ts_mand_m32(ts_mnot_m32(ts_first_m32(2)), ts_first_m32(4));
-                    if (ts_any_m32(on0)) {
-                        column[0] = ts_select_f64(ts_lo_m64_m32(on0),
-                            ts_set_f64((((x[x_s0 * (y_i0 * 4 - 1)] + x[x_s0 * (y_i0 * 4)])
-                            + x[x_s0 * (y_i0 * 4 + 1)]) * 0.3333333333333333)), column[0]);
-                        column[2] = ts_select_f64(ts_lo_m64_m32(on0),
-                            ts_set_f64((((x[x_s0 * (y_i0 * 4)] + x[x_s0 * (y_i0 * 4 + 1)])
-                            + x[x_s0 * (y_i0 * 4 + 2)]) * 0.3333333333333333)), column[2]);
-                        column[4] = ts_select_f64(ts_lo_m64_m32(on0),
-                            ts_set_f64((((x[x_s0 * (y_i0 * 4 + 1)] + x[x_s0 * (y_i0 * 4 + 2)])
-                            + x[x_s0 * (y_i0 * 4 + 3)]) * 0.3333333333333333)), column[4]);
-                        column[6] = ts_select_f64(ts_lo_m64_m32(on0),
-                            ts_set_f64((((x[x_s0 * (y_i0 * 4 + 2)] + x[x_s0 * (y_i0 * 4 + 3)])
-                            + x[x_s0 * (y_i0 * 4 + 4)]) * 0.3333333333333333)), column[6]);
-                    }
-                }
-                if (unit && stream) {
-                    ts_row_f64 line0 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 4)], false);
-                    __builtin_prefetch(&y[y_s0 * (y_i0 * 4) + y_s1 * (((w + 3) / 4) * 4 - 4)], 1);
-                    ts_row_f64 line1 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 4 + 1)], false);
-                    __builtin_prefetch(&y[y_s0 * (y_i0 * 4 + 1) + y_s1 * (((w + 3) / 4) * 4 - 4)],
-                        1);
-                    ts_row_f64 line2 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 4 + 2)], false);
-                    __builtin_prefetch(&y[y_s0 * (y_i0 * 4 + 2) + y_s1 * (((w + 3) / 4) * 4 - 4)],
-                        1);
-                    ts_row_f64 line3 = ts_row_begin_f64(&y[y_s0 * (y_i0 * 4 + 3)], false);
-                    __builtin_prefetch(&y[y_s0 * (y_i0 * 4 + 3) + y_s1 * (((w + 3) / 4) * 4 - 4)],
-                        1);
-                    for (int64_t y_j0 = 0, y_j0_end = (w + 3) / 4 - 1; y_j0 < y_j0_end; ++y_j0) {
-                        column[1] = ts_mul_f64(ts_add_f64(ts_add_f64(ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 - 1) + x_s1 * (y_j0 * 4 + 1)], x_s1), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_set_f64(0.3333333333333333));
-                        column[3] = ts_mul_f64(ts_add_f64(ts_add_f64(ts_load_strided_f64(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 4 + 1)], x_s1), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_set_f64(0.3333333333333333));
-                        column[5] = ts_mul_f64(ts_add_f64(ts_add_f64(ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 4 + 1)], x_s1), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_set_f64(0.3333333333333333));
-                        column[7] = ts_mul_f64(ts_add_f64(ts_add_f64(ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 4 + 1)], x_s1), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 4) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_set_f64(0.3333333333333333));
-                        ts_row_push_f64(&line0,
-                            ts_mul_f64(ts_add_f64(ts_add_f64(ts_shift_f64(column[0], column[1], 2),
-                            ts_shift_f64(column[0], column[1], 3)), column[1]),
-                            ts_set_f64(0.3333333333333333)));
-                        ts_row_push_f64(&line1,
-                            ts_mul_f64(ts_add_f64(ts_add_f64(ts_shift_f64(column[2], column[3], 2),
-                            ts_shift_f64(column[2], column[3], 3)), column[3]),
-                            ts_set_f64(0.3333333333333333)));
-                        ts_row_push_f64(&line2,
-                            ts_mul_f64(ts_add_f64(ts_add_f64(ts_shift_f64(column[4], column[5], 2),
-                            ts_shift_f64(column[4], column[5], 3)), column[5]),
-                            ts_set_f64(0.3333333333333333)));
-                        ts_row_push_f64(&line3,
-                            ts_mul_f64(ts_add_f64(ts_add_f64(ts_shift_f64(column[6], column[7], 2),
-                            ts_shift_f64(column[6], column[7], 3)), column[7]),
-                            ts_set_f64(0.3333333333333333)));
-                        column[0] = column[1];
-                        column[2] = column[3];
-                        column[4] = column[5];
-                        column[6] = column[7];
-                    }
-                    ts_row_end_f64(&line0);
-                    ts_row_end_f64(&line1);
-                    ts_row_end_f64(&line2);
-                    ts_row_end_f64(&line3);
-                } else {
-                    for (int64_t y_j0 = 0, y_j0_end = (w + 3) / 4 - 1; y_j0 < y_j0_end; ++y_j0) {
-                        column[1] = ts_mul_f64(ts_add_f64(ts_add_f64(ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 - 1) + x_s1 * (y_j0 * 4 + 1)], x_s1), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_set_f64(0.3333333333333333));
-                        column[3] = ts_mul_f64(ts_add_f64(ts_add_f64(ts_load_strided_f64(&x[x_s0 * (y_i0 * 4) + x_s1 * (y_j0 * 4 + 1)], x_s1), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_set_f64(0.3333333333333333));
-                        column[5] = ts_mul_f64(ts_add_f64(ts_add_f64(ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (y_j0 * 4 + 1)], x_s1), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_set_f64(0.3333333333333333));
-                        column[7] = ts_mul_f64(ts_add_f64(ts_add_f64(ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (y_j0 * 4 + 1)], x_s1), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_load_strided_f64(&x[x_s0 * (y_i0 * 4 + 4) + x_s1 * (y_j0 * 4 + 1)], x_s1)), ts_set_f64(0.3333333333333333));
-                        ts_store_strided_f64(&y[y_s0 * (y_i0 * 4) + y_s1 * (y_j0 * 4)], y_s1,
-                            ts_mul_f64(ts_add_f64(ts_add_f64(ts_shift_f64(column[0], column[1], 2),
-                            ts_shift_f64(column[0], column[1], 3)), column[1]),
-                            ts_set_f64(0.3333333333333333)));
-                        ts_store_strided_f64(&y[y_s0 * (y_i0 * 4 + 1) + y_s1 * (y_j0 * 4)], y_s1,
-                            ts_mul_f64(ts_add_f64(ts_add_f64(ts_shift_f64(column[2], column[3], 2),
-                            ts_shift_f64(column[2], column[3], 3)), column[3]),
-                            ts_set_f64(0.3333333333333333)));
-                        ts_store_strided_f64(&y[y_s0 * (y_i0 * 4 + 2) + y_s1 * (y_j0 * 4)], y_s1,
-                            ts_mul_f64(ts_add_f64(ts_add_f64(ts_shift_f64(column[4], column[5], 2),
-                            ts_shift_f64(column[4], column[5], 3)), column[5]),
-                            ts_set_f64(0.3333333333333333)));
-                        ts_store_strided_f64(&y[y_s0 * (y_i0 * 4 + 3) + y_s1 * (y_j0 * 4)], y_s1,
-                            ts_mul_f64(ts_add_f64(ts_add_f64(ts_shift_f64(column[6], column[7], 2),
-                            ts_shift_f64(column[6], column[7], 3)), column[7]),
-                            ts_set_f64(0.3333333333333333)));
-                        column[0] = column[1];
-                        column[2] = column[3];
-                        column[4] = column[5];
-                        column[6] = column[7];
-                    }
-                }
-                for (int64_t y_j0 = (w + 3) / 4 - 1,
-                    y_j0_end = (w + 3) / 4; y_j0 < y_j0_end; ++y_j0) {
-                    {
-                        const int64_t active = w - (y_j0 * 4);
-                        if (active > 0) {
-                            const int64_t first1 = w - (y_j0 * 4) - 1;
-                            column[1] = ts_select_f64(ts_first_m64(active),
-                                ts_mul_f64(ts_add_f64(ts_add_f64(ts_select_f64(ts_first_m64(first1),
-                                ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 - 1)
-                                + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
-                                ts_set_f64((first1 < active
-                                ? x[x_s0 * (y_i0 * 4 - 1) + x_s1 * (w - 1)] : 0))),
-                                ts_select_f64(ts_first_m64(first1),
-                                ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4)
-                                + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
-                                ts_set_f64((first1 < active
-                                ? x[x_s0 * (y_i0 * 4) + x_s1 * (w - 1)] : 0)))),
-                                ts_select_f64(ts_first_m64(first1),
-                                ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 1)
-                                + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
-                                ts_set_f64((first1 < active
-                                ? x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (w - 1)] : 0)))),
-                                ts_set_f64(0.3333333333333333)), column[1]);
-                            column[3] = ts_select_f64(ts_first_m64(active),
-                                ts_mul_f64(ts_add_f64(ts_add_f64(ts_select_f64(ts_first_m64(first1),
-                                ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4)
-                                + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
-                                ts_set_f64((first1 < active
-                                ? x[x_s0 * (y_i0 * 4) + x_s1 * (w - 1)] : 0))),
-                                ts_select_f64(ts_first_m64(first1),
-                                ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 1)
-                                + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
-                                ts_set_f64((first1 < active
-                                ? x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (w - 1)] : 0)))),
-                                ts_select_f64(ts_first_m64(first1),
-                                ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 2)
-                                + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
-                                ts_set_f64((first1 < active
-                                ? x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (w - 1)] : 0)))),
-                                ts_set_f64(0.3333333333333333)), column[3]);
-                            column[5] = ts_select_f64(ts_first_m64(active),
-                                ts_mul_f64(ts_add_f64(ts_add_f64(ts_select_f64(ts_first_m64(first1),
-                                ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 1)
-                                + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
-                                ts_set_f64((first1 < active
-                                ? x[x_s0 * (y_i0 * 4 + 1) + x_s1 * (w - 1)] : 0))),
-                                ts_select_f64(ts_first_m64(first1),
-                                ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 2)
-                                + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
-                                ts_set_f64((first1 < active
-                                ? x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (w - 1)] : 0)))),
-                                ts_select_f64(ts_first_m64(first1),
-                                ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 3)
-                                + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
-                                ts_set_f64((first1 < active
-                                ? x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (w - 1)] : 0)))),
-                                ts_set_f64(0.3333333333333333)), column[5]);
-                            column[7] = ts_select_f64(ts_first_m64(active),
-                                ts_mul_f64(ts_add_f64(ts_add_f64(ts_select_f64(ts_first_m64(first1),
-                                ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 2)
-                                + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
-                                ts_set_f64((first1 < active
-                                ? x[x_s0 * (y_i0 * 4 + 2) + x_s1 * (w - 1)] : 0))),
-                                ts_select_f64(ts_first_m64(first1),
-                                ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 3)
-                                + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
-                                ts_set_f64((first1 < active
-                                ? x[x_s0 * (y_i0 * 4 + 3) + x_s1 * (w - 1)] : 0)))),
-                                ts_select_f64(ts_first_m64(first1),
-                                ts_load_strided_first_f64(&x[x_s0 * (y_i0 * 4 + 4)
-                                + x_s1 * (y_j0 * 4 + 1)], x_s1, ts_min_i64_s(active, first1)),
-                                ts_set_f64((first1 < active
-                                ? x[x_s0 * (y_i0 * 4 + 4) + x_s1 * (w - 1)] : 0)))),
-                                ts_set_f64(0.3333333333333333)), column[7]);
-                        }
-                    }
-                    {
-                        const int64_t active = w - (y_j0 * 4);
-                        if (active > 0) {
-                            ts_store_strided_first_f64(&y[y_s0 * (y_i0 * 4) + y_s1 * (y_j0 * 4)],
-                                y_s1, ts_mul_f64(ts_add_f64(ts_add_f64(ts_shift_f64(column[0],
-                                column[1], 2), ts_shift_f64(column[0], column[1], 3)), column[1]),
-                                ts_set_f64(0.3333333333333333)), active);
-                            ts_store_strided_first_f64(&y[y_s0 * (y_i0 * 4 + 1)
-                                + y_s1 * (y_j0 * 4)], y_s1,
-                                ts_mul_f64(ts_add_f64(ts_add_f64(ts_shift_f64(column[2], column[3],
-                                2), ts_shift_f64(column[2], column[3], 3)), column[3]),
-                                ts_set_f64(0.3333333333333333)), active);
-                            ts_store_strided_first_f64(&y[y_s0 * (y_i0 * 4 + 2)
-                                + y_s1 * (y_j0 * 4)], y_s1,
-                                ts_mul_f64(ts_add_f64(ts_add_f64(ts_shift_f64(column[4], column[5],
-                                2), ts_shift_f64(column[4], column[5], 3)), column[5]),
-                                ts_set_f64(0.3333333333333333)), active);
-                            ts_store_strided_first_f64(&y[y_s0 * (y_i0 * 4 + 3)
-                                + y_s1 * (y_j0 * 4)], y_s1,
-                                ts_mul_f64(ts_add_f64(ts_add_f64(ts_shift_f64(column[6], column[7],
-                                2), ts_shift_f64(column[6], column[7], 3)), column[7]),
-                                ts_set_f64(0.3333333333333333)), active);
-                        }
-                    }
-                    {
-                        const int64_t active = w - (y_j0 * 4);
-                        if (active > 0) {
-                            column[0] = ts_select_f64(ts_first_m64(active), column[1], column[0]);
-                            column[2] = ts_select_f64(ts_first_m64(active), column[3], column[2]);
-                            column[4] = ts_select_f64(ts_first_m64(active), column[5], column[4]);
-                            column[6] = ts_select_f64(ts_first_m64(active), column[7], column[6]);
-                        }
-                    }
-                }
+    }
+    if (w > 0) {
+        {
+            const struct ts_blur_float64_v3_0_y_i0 env = {w, x, x_s0, x_s1, y, y_s0, y_s1, stream};
+            const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((w + 3) / 4) * 157 + 168);
+            const int status =
+                ts_parallel(unit ? ts_blur_float64_v3_0_y_i0_unit : ts_blur_float64_v3_0_y_i0_any,
+                    &env, 1, (h + 3) / 4 - 1, grain, call->threads);
+            if (status != TS_OK) {
+                return status;
             }
         }
-        if (ts_max_i64_s((h + 3) / 4 - 1, ts_min_i64_s(1, (h + 3) / 4)) <= y_i0) {
+    }
+    if (w > 0) {
+        for (int64_t y_i0 = ts_max_i64_s((h + 3) / 4 - 1, ts_min_i64_s(1, (h + 3) / 4)),
+            y_i0_end = (h + 3) / 4; y_i0 < y_i0_end; ++y_i0) {
             for (int64_t column_first_i = 0,
                 column_first_i_end =
                 h - (y_i0 * 4); column_first_i < column_first_i_end; ++column_first_i) {
@@ -821,48 +843,6 @@ TS_INLINE int ts_blur_float64_v3_0_y_i0_code(const void *env, int64_t lower, int
     }
     if (stream) {
         ts_stream_fence();
-    }
-    return TS_OK;
-}
-
-static int ts_blur_float64_v3_0_y_i0_unit(const void *env, int64_t lower, int64_t upper)
-{
-    return ts_blur_float64_v3_0_y_i0_code(env, lower, upper, true);
-}
-
-static int ts_blur_float64_v3_0_y_i0_any(const void *env, int64_t lower, int64_t upper)
-{
-    return ts_blur_float64_v3_0_y_i0_code(env, lower, upper, false);
-}
-
-TS_INLINE int ts_blur_float64_v3_0_code(const ts_call *call, const bool unit)
-{
-    const int64_t h = call->dims[0];
-    const int64_t w = call->dims[1];
-    const double *const restrict x = call->data[0];
-    const int64_t x_s0 = call->strides[0];
-    const int64_t x_s1 = unit ? 1 : call->strides[1];
-    double *const restrict y = call->data[1];
-    const int64_t y_s0 = call->strides[2];
-    const int64_t y_s1 = unit ? 1 : call->strides[3];
-    const double moved = 8.0 * (double)(h) * (double)(w) + 8.0 * (double)(h) * (double)(w);
-    const bool stream = moved > call->stream_above;
-    if (w > 0) {
-        {
-            const struct ts_blur_float64_v3_0_y_i0 env =
-                {h, w, x, x_s0, x_s1, y, y_s0, y_s1, stream};
-            const int64_t grain = 1
-                + 40000 / ts_max_i64_s(1,
-                ts_max_i64_s(ts_max_i64_s((ts_min_i64_s(4, h)) * (18 + ((w + 3) / 4 - 1) * 45
-                + ((w + 3) / 4 - ((w + 3) / 4 - 1)) * 80), ((w + 3) / 4) * 157 + 168),
-                h * (18 + ((w + 3) / 4 - 1) * 45 + ((w + 3) / 4 - ((w + 3) / 4 - 1)) * 80)));
-            const int status =
-                ts_parallel(unit ? ts_blur_float64_v3_0_y_i0_unit : ts_blur_float64_v3_0_y_i0_any,
-                    &env, 0, (h + 3) / 4, grain, call->threads);
-            if (status != TS_OK) {
-                return status;
-            }
-        }
     }
     return TS_OK;
 }

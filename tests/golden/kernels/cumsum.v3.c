@@ -136,6 +136,97 @@ static int ts_cumsum_float32_float32_v3_1_y_i0(const void *env, int64_t lower, i
     const int64_t y_s1 = self->y_s1;
     for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
         {
+            ts_f32 y_carry[1] = {{0}};
+            for (int64_t y_carry_init_i1 = 0,
+                y_carry_init_i1_end =
+                m / 8 - y_i0; y_carry_init_i1 < y_carry_init_i1_end; ++y_carry_init_i1) {
+                y_carry[0] = ts_set_f32(0.0f);
+            }
+            for (int64_t y_carry_init_i1 = m / 8 - y_i0; y_carry_init_i1 < 1; ++y_carry_init_i1) {
+                {
+                    const int64_t active = m - (y_i0 * 8) - (y_carry_init_i1 * 8);
+                    if (active > 0) {
+                        y_carry[0] = ts_select_f32(ts_first_m32(active), ts_set_f32(0.0f),
+                            y_carry[0]);
+                    }
+                }
+            }
+            for (int64_t y_j = 0; y_j < n; ++y_j) {
+                for (int64_t y_i1 = 0, y_i1_end = m / 8 - y_i0; y_i1 < y_i1_end; ++y_i1) {
+                    y_carry[0] = ts_add_f32(y_carry[0],
+                        ts_load_f32(&x[y_i0 * 8 + y_i1 * 8 + x_s1 * y_j]));
+                    ts_store_strided_f32(&y[y_s0 * (y_i0 * 8 + y_i1 * 8) + y_s1 * y_j], y_s0,
+                        y_carry[0]);
+                }
+                for (int64_t y_i1 = m / 8 - y_i0; y_i1 < 1; ++y_i1) {
+                    {
+                        const int64_t active = m - (y_i0 * 8) - (y_i1 * 8);
+                        if (active > 0) {
+                            y_carry[0] = ts_select_f32(ts_first_m32(active),
+                                ts_add_f32(y_carry[0],
+                                ts_load_first_f32(&x[y_i0 * 8 + y_i1 * 8 + x_s1 * y_j], active)),
+                                y_carry[0]);
+                            ts_store_strided_first_f32(&y[y_s0 * (y_i0 * 8 + y_i1 * 8)
+                                + y_s1 * y_j], y_s0, y_carry[0], active);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_cumsum_float32_float32_v3_1(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const float *const x = call->data[0];
+    const int64_t x_s1 = call->strides[1];
+    float *const y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    const int64_t y_s1 = call->strides[3];
+    {
+        const struct ts_cumsum_float32_float32_v3_1_y_i0 env = {m, n, x, x_s1, y, y_s0, y_s1};
+        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, n * 12 + 1);
+        const int status =
+            ts_parallel(ts_cumsum_float32_float32_v3_1_y_i0, &env, 0, (m + 7) / 8, grain,
+                call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static bool ts_cumsum_float32_float32_v3_1_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    return (m <= 8);
+}
+
+struct ts_cumsum_float32_float32_v3_2_y_i0 {
+    int64_t m;
+    int64_t n;
+    const float *x;
+    int64_t x_s1;
+    float *y;
+    int64_t y_s0;
+    int64_t y_s1;
+};
+
+static int ts_cumsum_float32_float32_v3_2_y_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_cumsum_float32_float32_v3_2_y_i0 *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const float *const x = self->x;
+    const int64_t x_s1 = self->x_s1;
+    float *const y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const int64_t y_s1 = self->y_s1;
+    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
+        {
             _Alignas(64) float y_carry[2048];
             for (int64_t y_carry_init_i1 = 0,
                 y_carry_init_i1_end =
@@ -185,7 +276,7 @@ static int ts_cumsum_float32_float32_v3_1_y_i0(const void *env, int64_t lower, i
     return TS_OK;
 }
 
-static int ts_cumsum_float32_float32_v3_1(const ts_call *call)
+static int ts_cumsum_float32_float32_v3_2(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -195,13 +286,13 @@ static int ts_cumsum_float32_float32_v3_1(const ts_call *call)
     const int64_t y_s0 = call->strides[2];
     const int64_t y_s1 = call->strides[3];
     {
-        const struct ts_cumsum_float32_float32_v3_1_y_i0 env = {m, n, x, x_s1, y, y_s0, y_s1};
+        const struct ts_cumsum_float32_float32_v3_2_y_i0 env = {m, n, x, x_s1, y, y_s0, y_s1};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 7) / 8)) * 3
             + n * ((ts_min_i64_s(256, m / 8)) * 16
             + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * 16));
         const int status =
-            ts_parallel(ts_cumsum_float32_float32_v3_1_y_i0, &env, 0, (m + 2047) / 2048, grain,
+            ts_parallel(ts_cumsum_float32_float32_v3_2_y_i0, &env, 0, (m + 2047) / 2048, grain,
                 call->threads);
         if (status != TS_OK) {
             return status;
@@ -210,10 +301,11 @@ static int ts_cumsum_float32_float32_v3_1(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_cumsum_float32_float32_v3[2];
-const ts_variant ts_cumsum_float32_float32_v3[2] = {
+extern const ts_variant ts_cumsum_float32_float32_v3[3];
+const ts_variant ts_cumsum_float32_float32_v3[3] = {
     {ts_cumsum_float32_float32_v3_0, ts_cumsum_float32_float32_v3_0_when, UINT64_C(10), "0"},
-    {ts_cumsum_float32_float32_v3_1, NULL, UINT64_C(1), "1"},
+    {ts_cumsum_float32_float32_v3_1, ts_cumsum_float32_float32_v3_1_when, UINT64_C(1), "1"},
+    {ts_cumsum_float32_float32_v3_2, NULL, UINT64_C(1), "2"},
 };
 
 struct ts_cumsum_float64_float64_v3_0_y_i {
@@ -347,6 +439,97 @@ static int ts_cumsum_float64_float64_v3_1_y_i0(const void *env, int64_t lower, i
     const int64_t y_s1 = self->y_s1;
     for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
         {
+            ts_f64 y_carry[1] = {{0}};
+            for (int64_t y_carry_init_i1 = 0,
+                y_carry_init_i1_end =
+                m / 4 - y_i0; y_carry_init_i1 < y_carry_init_i1_end; ++y_carry_init_i1) {
+                y_carry[0] = ts_set_f64(0.0);
+            }
+            for (int64_t y_carry_init_i1 = m / 4 - y_i0; y_carry_init_i1 < 1; ++y_carry_init_i1) {
+                {
+                    const int64_t active = m - (y_i0 * 4) - (y_carry_init_i1 * 4);
+                    if (active > 0) {
+                        y_carry[0] = ts_select_f64(ts_first_m64(active), ts_set_f64(0.0),
+                            y_carry[0]);
+                    }
+                }
+            }
+            for (int64_t y_j = 0; y_j < n; ++y_j) {
+                for (int64_t y_i1 = 0, y_i1_end = m / 4 - y_i0; y_i1 < y_i1_end; ++y_i1) {
+                    y_carry[0] = ts_add_f64(y_carry[0],
+                        ts_load_f64(&x[y_i0 * 4 + y_i1 * 4 + x_s1 * y_j]));
+                    ts_store_strided_f64(&y[y_s0 * (y_i0 * 4 + y_i1 * 4) + y_s1 * y_j], y_s0,
+                        y_carry[0]);
+                }
+                for (int64_t y_i1 = m / 4 - y_i0; y_i1 < 1; ++y_i1) {
+                    {
+                        const int64_t active = m - (y_i0 * 4) - (y_i1 * 4);
+                        if (active > 0) {
+                            y_carry[0] = ts_select_f64(ts_first_m64(active),
+                                ts_add_f64(y_carry[0],
+                                ts_load_first_f64(&x[y_i0 * 4 + y_i1 * 4 + x_s1 * y_j], active)),
+                                y_carry[0]);
+                            ts_store_strided_first_f64(&y[y_s0 * (y_i0 * 4 + y_i1 * 4)
+                                + y_s1 * y_j], y_s0, y_carry[0], active);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_cumsum_float64_float64_v3_1(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const double *const x = call->data[0];
+    const int64_t x_s1 = call->strides[1];
+    double *const y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    const int64_t y_s1 = call->strides[3];
+    {
+        const struct ts_cumsum_float64_float64_v3_1_y_i0 env = {m, n, x, x_s1, y, y_s0, y_s1};
+        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, n * 12 + 1);
+        const int status =
+            ts_parallel(ts_cumsum_float64_float64_v3_1_y_i0, &env, 0, (m + 3) / 4, grain,
+                call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static bool ts_cumsum_float64_float64_v3_1_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    return (m <= 4);
+}
+
+struct ts_cumsum_float64_float64_v3_2_y_i0 {
+    int64_t m;
+    int64_t n;
+    const double *x;
+    int64_t x_s1;
+    double *y;
+    int64_t y_s0;
+    int64_t y_s1;
+};
+
+static int ts_cumsum_float64_float64_v3_2_y_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_cumsum_float64_float64_v3_2_y_i0 *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const double *const x = self->x;
+    const int64_t x_s1 = self->x_s1;
+    double *const y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const int64_t y_s1 = self->y_s1;
+    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
+        {
             _Alignas(64) double y_carry[1024];
             for (int64_t y_carry_init_i1 = 0,
                 y_carry_init_i1_end =
@@ -396,7 +579,7 @@ static int ts_cumsum_float64_float64_v3_1_y_i0(const void *env, int64_t lower, i
     return TS_OK;
 }
 
-static int ts_cumsum_float64_float64_v3_1(const ts_call *call)
+static int ts_cumsum_float64_float64_v3_2(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -406,13 +589,13 @@ static int ts_cumsum_float64_float64_v3_1(const ts_call *call)
     const int64_t y_s0 = call->strides[2];
     const int64_t y_s1 = call->strides[3];
     {
-        const struct ts_cumsum_float64_float64_v3_1_y_i0 env = {m, n, x, x_s1, y, y_s0, y_s1};
+        const struct ts_cumsum_float64_float64_v3_2_y_i0 env = {m, n, x, x_s1, y, y_s0, y_s1};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 3
             + n * ((ts_min_i64_s(256, m / 4)) * 16
             + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 16));
         const int status =
-            ts_parallel(ts_cumsum_float64_float64_v3_1_y_i0, &env, 0, (m + 1023) / 1024, grain,
+            ts_parallel(ts_cumsum_float64_float64_v3_2_y_i0, &env, 0, (m + 1023) / 1024, grain,
                 call->threads);
         if (status != TS_OK) {
             return status;
@@ -421,10 +604,11 @@ static int ts_cumsum_float64_float64_v3_1(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_cumsum_float64_float64_v3[2];
-const ts_variant ts_cumsum_float64_float64_v3[2] = {
+extern const ts_variant ts_cumsum_float64_float64_v3[3];
+const ts_variant ts_cumsum_float64_float64_v3[3] = {
     {ts_cumsum_float64_float64_v3_0, ts_cumsum_float64_float64_v3_0_when, UINT64_C(10), "0"},
-    {ts_cumsum_float64_float64_v3_1, NULL, UINT64_C(1), "1"},
+    {ts_cumsum_float64_float64_v3_1, ts_cumsum_float64_float64_v3_1_when, UINT64_C(1), "1"},
+    {ts_cumsum_float64_float64_v3_2, NULL, UINT64_C(1), "2"},
 };
 
 struct ts_cumsum_bool_int64_v3_0_y_i {
@@ -557,6 +741,95 @@ static int ts_cumsum_bool_int64_v3_1_y_i0(const void *env, int64_t lower, int64_
     const int64_t y_s1 = self->y_s1;
     for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
         {
+            ts_i64 y_carry[1] = {{0}};
+            for (int64_t y_carry_init_i1 = 0,
+                y_carry_init_i1_end =
+                m / 4 - y_i0; y_carry_init_i1 < y_carry_init_i1_end; ++y_carry_init_i1) {
+                y_carry[0] = ts_set_i64(0);
+            }
+            for (int64_t y_carry_init_i1 = m / 4 - y_i0; y_carry_init_i1 < 1; ++y_carry_init_i1) {
+                {
+                    const int64_t active = m - (y_i0 * 4) - (y_carry_init_i1 * 4);
+                    if (active > 0) {
+                        y_carry[0] = ts_select_i64(ts_first_m64(active), ts_set_i64(0), y_carry[0]);
+                    }
+                }
+            }
+            for (int64_t y_j = 0; y_j < n; ++y_j) {
+                for (int64_t y_i1 = 0, y_i1_end = m / 4 - y_i0; y_i1 < y_i1_end; ++y_i1) {
+                    y_carry[0] = ts_add_i64(y_carry[0],
+                        ts_load_u8_as_i64((const uint8_t *)&x[y_i0 * 4 + y_i1 * 4 + x_s1 * y_j]));
+                    ts_store_strided_i64(&y[y_s0 * (y_i0 * 4 + y_i1 * 4) + y_s1 * y_j], y_s0,
+                        y_carry[0]);
+                }
+                for (int64_t y_i1 = m / 4 - y_i0; y_i1 < 1; ++y_i1) {
+                    {
+                        const int64_t active = m - (y_i0 * 4) - (y_i1 * 4);
+                        if (active > 0) {
+                            y_carry[0] = ts_select_i64(ts_first_m64(active),
+                                ts_add_i64(y_carry[0],
+                                ts_load_first_u8_as_i64((const uint8_t *)&x[y_i0 * 4 + y_i1 * 4
+                                + x_s1 * y_j], active)), y_carry[0]);
+                            ts_store_strided_first_i64(&y[y_s0 * (y_i0 * 4 + y_i1 * 4)
+                                + y_s1 * y_j], y_s0, y_carry[0], active);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_cumsum_bool_int64_v3_1(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const bool *const restrict x = call->data[0];
+    const int64_t x_s1 = call->strides[1];
+    int64_t *const restrict y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    const int64_t y_s1 = call->strides[3];
+    {
+        const struct ts_cumsum_bool_int64_v3_1_y_i0 env = {m, n, x, x_s1, y, y_s0, y_s1};
+        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, n * 12 + 1);
+        const int status =
+            ts_parallel(ts_cumsum_bool_int64_v3_1_y_i0, &env, 0, (m + 3) / 4, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static bool ts_cumsum_bool_int64_v3_1_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    return (m <= 4);
+}
+
+struct ts_cumsum_bool_int64_v3_2_y_i0 {
+    int64_t m;
+    int64_t n;
+    const bool *x;
+    int64_t x_s1;
+    int64_t *y;
+    int64_t y_s0;
+    int64_t y_s1;
+};
+
+static int ts_cumsum_bool_int64_v3_2_y_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_cumsum_bool_int64_v3_2_y_i0 *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const bool *const restrict x = self->x;
+    const int64_t x_s1 = self->x_s1;
+    int64_t *const restrict y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const int64_t y_s1 = self->y_s1;
+    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
+        {
             _Alignas(64) int64_t y_carry[1024];
             for (int64_t y_carry_init_i1 = 0,
                 y_carry_init_i1_end =
@@ -607,7 +880,7 @@ static int ts_cumsum_bool_int64_v3_1_y_i0(const void *env, int64_t lower, int64_
     return TS_OK;
 }
 
-static int ts_cumsum_bool_int64_v3_1(const ts_call *call)
+static int ts_cumsum_bool_int64_v3_2(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -617,13 +890,13 @@ static int ts_cumsum_bool_int64_v3_1(const ts_call *call)
     const int64_t y_s0 = call->strides[2];
     const int64_t y_s1 = call->strides[3];
     {
-        const struct ts_cumsum_bool_int64_v3_1_y_i0 env = {m, n, x, x_s1, y, y_s0, y_s1};
+        const struct ts_cumsum_bool_int64_v3_2_y_i0 env = {m, n, x, x_s1, y, y_s0, y_s1};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 3
             + n * ((ts_min_i64_s(256, m / 4)) * 16
             + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * 16));
         const int status =
-            ts_parallel(ts_cumsum_bool_int64_v3_1_y_i0, &env, 0, (m + 1023) / 1024, grain,
+            ts_parallel(ts_cumsum_bool_int64_v3_2_y_i0, &env, 0, (m + 1023) / 1024, grain,
                 call->threads);
         if (status != TS_OK) {
             return status;
@@ -632,8 +905,9 @@ static int ts_cumsum_bool_int64_v3_1(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_cumsum_bool_int64_v3[2];
-const ts_variant ts_cumsum_bool_int64_v3[2] = {
+extern const ts_variant ts_cumsum_bool_int64_v3[3];
+const ts_variant ts_cumsum_bool_int64_v3[3] = {
     {ts_cumsum_bool_int64_v3_0, ts_cumsum_bool_int64_v3_0_when, UINT64_C(10), "0"},
-    {ts_cumsum_bool_int64_v3_1, NULL, UINT64_C(1), "1"},
+    {ts_cumsum_bool_int64_v3_1, ts_cumsum_bool_int64_v3_1_when, UINT64_C(1), "1"},
+    {ts_cumsum_bool_int64_v3_2, NULL, UINT64_C(1), "2"},
 };

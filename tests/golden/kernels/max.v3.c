@@ -5,7 +5,6 @@
 #include "ts_transpose.h"
 
 struct ts_max_float32_v3_0_y_i0 {
-    int64_t m;
     int64_t n;
     const float *x;
     int64_t x_s0;
@@ -16,60 +15,22 @@ struct ts_max_float32_v3_0_y_i0 {
 static int ts_max_float32_v3_0_y_i0(const void *env, int64_t lower, int64_t upper)
 {
     const struct ts_max_float32_v3_0_y_i0 *const self = env;
-    const int64_t m = self->m;
     const int64_t n = self->n;
     const float *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
     const int64_t x_s1 = self->x_s1;
     float *const restrict y = self->y;
     for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
-        if (y_i0 < m / 8) {
-            {
-                _Alignas(64) float y_max[8];
-                ts_f32 y_max_whole[1] = {{0}};
-                y_max_whole[0] = ts_set_f32((-__builtin_inff()));
-                for (int64_t y_max_j = 0; y_max_j < n; ++y_max_j) {
-                    y_max_whole[0] = ts_max_f32(y_max_whole[0],
-                        ts_load_strided_f32(&x[x_s0 * (y_i0 * 8) + x_s1 * y_max_j], x_s0));
-                }
-                ts_store_f32(&y_max[0], y_max_whole[0]);
-                ts_store_f32(&y[y_i0 * 8], ts_load_f32(&y_max[0]));
+        {
+            _Alignas(64) float y_max[8];
+            ts_f32 y_max_whole[1] = {{0}};
+            y_max_whole[0] = ts_set_f32((-__builtin_inff()));
+            for (int64_t y_max_j = 0; y_max_j < n; ++y_max_j) {
+                y_max_whole[0] = ts_max_f32(y_max_whole[0],
+                    ts_load_strided_f32(&x[x_s0 * (y_i0 * 8) + x_s1 * y_max_j], x_s0));
             }
-        }
-        if (m / 8 <= y_i0) {
-            {
-                _Alignas(64) float y_max[8];
-                ts_f32 y_max_whole[1] = {{0}};
-                {
-                    const int64_t active = m - (y_i0 * 8);
-                    if (active > 0) {
-                        y_max_whole[0] = ts_set_f32((-__builtin_inff()));
-                    }
-                }
-                for (int64_t y_max_j = 0; y_max_j < n; ++y_max_j) {
-                    {
-                        const int64_t active = m - (y_i0 * 8);
-                        if (active > 0) {
-                            y_max_whole[0] = ts_max_f32(y_max_whole[0],
-                                ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 8) + x_s1 * y_max_j],
-                                x_s0, active));
-                        }
-                    }
-                }
-                {
-                    const int64_t active = m - (y_i0 * 8);
-                    if (active > 0) {
-                        ts_store_first_f32(&y_max[0], y_max_whole[0], active);
-                    }
-                }
-                {
-                    const int64_t active = m - (y_i0 * 8);
-                    if (active > 0) {
-                        ts_store_first_f32(&y[y_i0 * 8], ts_load_first_f32(&y_max[0], active),
-                            active);
-                    }
-                }
-            }
+            ts_store_f32(&y_max[0], y_max_whole[0]);
+            ts_store_f32(&y[y_i0 * 8], ts_load_f32(&y_max[0]));
         }
     }
     return TS_OK;
@@ -84,12 +45,46 @@ static int ts_max_float32_v3_0(const ts_call *call)
     const int64_t x_s1 = call->strides[1];
     float *const restrict y = call->data[1];
     {
-        const struct ts_max_float32_v3_0_y_i0 env = {m, n, x, x_s0, x_s1, y};
+        const struct ts_max_float32_v3_0_y_i0 env = {n, x, x_s0, x_s1, y};
         const int64_t grain = 1 + 40000 / ts_max_i64_s(1, n * 4 + 7);
         const int status =
-            ts_parallel(ts_max_float32_v3_0_y_i0, &env, 0, (m + 7) / 8, grain, call->threads);
+            ts_parallel(ts_max_float32_v3_0_y_i0, &env, 0, m / 8, grain, call->threads);
         if (status != TS_OK) {
             return status;
+        }
+    }
+    for (int64_t y_i0 = m / 8, y_i0_end = (m + 7) / 8; y_i0 < y_i0_end; ++y_i0) {
+        {
+            _Alignas(64) float y_max[8];
+            ts_f32 y_max_whole[1] = {{0}};
+            {
+                const int64_t active = m - (y_i0 * 8);
+                if (active > 0) {
+                    y_max_whole[0] = ts_set_f32((-__builtin_inff()));
+                }
+            }
+            for (int64_t y_max_j = 0; y_max_j < n; ++y_max_j) {
+                {
+                    const int64_t active = m - (y_i0 * 8);
+                    if (active > 0) {
+                        y_max_whole[0] = ts_max_f32(y_max_whole[0],
+                            ts_load_strided_first_f32(&x[x_s0 * (y_i0 * 8) + x_s1 * y_max_j], x_s0,
+                            active));
+                    }
+                }
+            }
+            {
+                const int64_t active = m - (y_i0 * 8);
+                if (active > 0) {
+                    ts_store_first_f32(&y_max[0], y_max_whole[0], active);
+                }
+            }
+            {
+                const int64_t active = m - (y_i0 * 8);
+                if (active > 0) {
+                    ts_store_first_f32(&y[y_i0 * 8], ts_load_first_f32(&y_max[0], active), active);
+                }
+            }
         }
     }
     return TS_OK;
@@ -103,7 +98,6 @@ static bool ts_max_float32_v3_0_when(const ts_call *call)
 }
 
 struct ts_max_float32_v3_1_y_i0 {
-    int64_t m;
     int64_t n;
     const float *x;
     int64_t x_s0;
@@ -113,304 +107,103 @@ struct ts_max_float32_v3_1_y_i0 {
 TS_MANY_ROWS static int ts_max_float32_v3_1_y_i0(const void *env, int64_t lower, int64_t upper)
 {
     const struct ts_max_float32_v3_1_y_i0 *const self = env;
-    const int64_t m = self->m;
     const int64_t n = self->n;
     const float *const restrict x = self->x;
     const int64_t x_s0 = self->x_s0;
     float *const restrict y = self->y;
     for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
-        if (y_i0 < m / 8) {
-            {
-                _Alignas(64) float y_max[8];
-                ts_f32 y_max_rows[8] = {{0}};
-                ts_f32 y_max_whole[1] = {{0}};
-                y_max_rows[0] = ts_set_f32((-__builtin_inff()));
-                y_max_rows[1] = ts_set_f32((-__builtin_inff()));
-                y_max_rows[2] = ts_set_f32((-__builtin_inff()));
-                y_max_rows[3] = ts_set_f32((-__builtin_inff()));
-                for (int64_t y_max_j0 = 0,
-                    y_max_j0_end = n / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
-                    y_max_rows[0] = ts_max_f32(y_max_rows[0],
-                        ts_load_f32(&x[x_s0 * (y_i0 * 8) + y_max_j0 * 8]));
-                    y_max_rows[1] = ts_max_f32(y_max_rows[1],
-                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 1) + y_max_j0 * 8]));
-                    y_max_rows[2] = ts_max_f32(y_max_rows[2],
-                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 2) + y_max_j0 * 8]));
-                    y_max_rows[3] = ts_max_f32(y_max_rows[3],
-                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 3) + y_max_j0 * 8]));
-                }
-                for (int64_t y_max_j0 = n / 8,
-                    y_max_j0_end = (n + 7) / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
-                    {
-                        const int64_t active = n - (y_max_j0 * 8);
-                        if (active > 0) {
-                            y_max_rows[0] = ts_select_f32(ts_first_m32(active),
-                                ts_max_f32(y_max_rows[0],
-                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8) + y_max_j0 * 8], active)),
-                                y_max_rows[0]);
-                            y_max_rows[1] = ts_select_f32(ts_first_m32(active),
-                                ts_max_f32(y_max_rows[1],
-                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 1) + y_max_j0 * 8],
-                                active)), y_max_rows[1]);
-                            y_max_rows[2] = ts_select_f32(ts_first_m32(active),
-                                ts_max_f32(y_max_rows[2],
-                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 2) + y_max_j0 * 8],
-                                active)), y_max_rows[2]);
-                            y_max_rows[3] = ts_select_f32(ts_first_m32(active),
-                                ts_max_f32(y_max_rows[3],
-                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 3) + y_max_j0 * 8],
-                                active)), y_max_rows[3]);
-                        }
-                    }
-                }
-                y_max_rows[4] = ts_set_f32((-__builtin_inff()));
-                y_max_rows[5] = ts_set_f32((-__builtin_inff()));
-                y_max_rows[6] = ts_set_f32((-__builtin_inff()));
-                y_max_rows[7] = ts_set_f32((-__builtin_inff()));
-                for (int64_t y_max_j0 = 0,
-                    y_max_j0_end = n / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
-                    y_max_rows[4] = ts_max_f32(y_max_rows[4],
-                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 4) + y_max_j0 * 8]));
-                    y_max_rows[5] = ts_max_f32(y_max_rows[5],
-                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 5) + y_max_j0 * 8]));
-                    y_max_rows[6] = ts_max_f32(y_max_rows[6],
-                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 6) + y_max_j0 * 8]));
-                    y_max_rows[7] = ts_max_f32(y_max_rows[7],
-                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 7) + y_max_j0 * 8]));
-                }
-                for (int64_t y_max_j0 = n / 8,
-                    y_max_j0_end = (n + 7) / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
-                    {
-                        const int64_t active = n - (y_max_j0 * 8);
-                        if (active > 0) {
-                            y_max_rows[4] = ts_select_f32(ts_first_m32(active),
-                                ts_max_f32(y_max_rows[4],
-                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 4) + y_max_j0 * 8],
-                                active)), y_max_rows[4]);
-                            y_max_rows[5] = ts_select_f32(ts_first_m32(active),
-                                ts_max_f32(y_max_rows[5],
-                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 5) + y_max_j0 * 8],
-                                active)), y_max_rows[5]);
-                            y_max_rows[6] = ts_select_f32(ts_first_m32(active),
-                                ts_max_f32(y_max_rows[6],
-                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 6) + y_max_j0 * 8],
-                                active)), y_max_rows[6]);
-                            y_max_rows[7] = ts_select_f32(ts_first_m32(active),
-                                ts_max_f32(y_max_rows[7],
-                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 7) + y_max_j0 * 8],
-                                active)), y_max_rows[7]);
-                        }
-                    }
-                }
-                y_max_whole[0] = ts_set_f32((-__builtin_inff()));
-                ts_transpose_f32(y_max_rows);
-                y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[0]);
-                y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[1]);
-                y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[2]);
-                y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[3]);
-                y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[4]);
-                y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[5]);
-                y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[6]);
-                y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[7]);
-                ts_store_f32(&y_max[0], y_max_whole[0]);
-                ts_store_f32(&y[y_i0 * 8], ts_load_f32(&y_max[0]));
+        {
+            _Alignas(64) float y_max[8];
+            ts_f32 y_max_rows[8] = {{0}};
+            ts_f32 y_max_whole[1] = {{0}};
+            y_max_rows[0] = ts_set_f32((-__builtin_inff()));
+            y_max_rows[1] = ts_set_f32((-__builtin_inff()));
+            y_max_rows[2] = ts_set_f32((-__builtin_inff()));
+            y_max_rows[3] = ts_set_f32((-__builtin_inff()));
+            for (int64_t y_max_j0 = 0, y_max_j0_end = n / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
+                y_max_rows[0] = ts_max_f32(y_max_rows[0],
+                    ts_load_f32(&x[x_s0 * (y_i0 * 8) + y_max_j0 * 8]));
+                y_max_rows[1] = ts_max_f32(y_max_rows[1],
+                    ts_load_f32(&x[x_s0 * (y_i0 * 8 + 1) + y_max_j0 * 8]));
+                y_max_rows[2] = ts_max_f32(y_max_rows[2],
+                    ts_load_f32(&x[x_s0 * (y_i0 * 8 + 2) + y_max_j0 * 8]));
+                y_max_rows[3] = ts_max_f32(y_max_rows[3],
+                    ts_load_f32(&x[x_s0 * (y_i0 * 8 + 3) + y_max_j0 * 8]));
             }
-        }
-        if (m / 8 <= y_i0) {
-            {
-                _Alignas(64) float y_max[8];
-                ts_f32 y_max_rows[8] = {{0}};
-                ts_f32 y_max_whole[1] = {{0}};
-                if (y_i0 * 8 < m) {
-                    y_max_rows[0] = ts_set_f32((-__builtin_inff()));
-                }
-                if (y_i0 * 8 + 1 < m) {
-                    y_max_rows[1] = ts_set_f32((-__builtin_inff()));
-                }
-                if (y_i0 * 8 + 2 < m) {
-                    y_max_rows[2] = ts_set_f32((-__builtin_inff()));
-                }
-                if (y_i0 * 8 + 3 < m) {
-                    y_max_rows[3] = ts_set_f32((-__builtin_inff()));
-                }
-                for (int64_t y_max_j0 = 0,
-                    y_max_j0_end = n / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
-                    if (y_i0 * 8 < m) {
-                        y_max_rows[0] = ts_max_f32(y_max_rows[0],
-                            ts_load_f32(&x[x_s0 * (y_i0 * 8) + y_max_j0 * 8]));
-                    }
-                    if (y_i0 * 8 + 1 < m) {
-                        y_max_rows[1] = ts_max_f32(y_max_rows[1],
-                            ts_load_f32(&x[x_s0 * (y_i0 * 8 + 1) + y_max_j0 * 8]));
-                    }
-                    if (y_i0 * 8 + 2 < m) {
-                        y_max_rows[2] = ts_max_f32(y_max_rows[2],
-                            ts_load_f32(&x[x_s0 * (y_i0 * 8 + 2) + y_max_j0 * 8]));
-                    }
-                    if (y_i0 * 8 + 3 < m) {
-                        y_max_rows[3] = ts_max_f32(y_max_rows[3],
-                            ts_load_f32(&x[x_s0 * (y_i0 * 8 + 3) + y_max_j0 * 8]));
-                    }
-                }
-                for (int64_t y_max_j0 = n / 8,
-                    y_max_j0_end = (n + 7) / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
-                    if (y_i0 * 8 < m) {
-                        {
-                            const int64_t active = n - (y_max_j0 * 8);
-                            if (active > 0) {
-                                y_max_rows[0] = ts_select_f32(ts_first_m32(active),
-                                    ts_max_f32(y_max_rows[0],
-                                    ts_load_first_f32(&x[x_s0 * (y_i0 * 8) + y_max_j0 * 8],
-                                    active)), y_max_rows[0]);
-                            }
-                        }
-                    }
-                    if (y_i0 * 8 + 1 < m) {
-                        {
-                            const int64_t active = n - (y_max_j0 * 8);
-                            if (active > 0) {
-                                y_max_rows[1] = ts_select_f32(ts_first_m32(active),
-                                    ts_max_f32(y_max_rows[1],
-                                    ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 1) + y_max_j0 * 8],
-                                    active)), y_max_rows[1]);
-                            }
-                        }
-                    }
-                    if (y_i0 * 8 + 2 < m) {
-                        {
-                            const int64_t active = n - (y_max_j0 * 8);
-                            if (active > 0) {
-                                y_max_rows[2] = ts_select_f32(ts_first_m32(active),
-                                    ts_max_f32(y_max_rows[2],
-                                    ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 2) + y_max_j0 * 8],
-                                    active)), y_max_rows[2]);
-                            }
-                        }
-                    }
-                    if (y_i0 * 8 + 3 < m) {
-                        {
-                            const int64_t active = n - (y_max_j0 * 8);
-                            if (active > 0) {
-                                y_max_rows[3] = ts_select_f32(ts_first_m32(active),
-                                    ts_max_f32(y_max_rows[3],
-                                    ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 3) + y_max_j0 * 8],
-                                    active)), y_max_rows[3]);
-                            }
-                        }
-                    }
-                }
-                if (y_i0 * 8 + 4 < m) {
-                    y_max_rows[4] = ts_set_f32((-__builtin_inff()));
-                }
-                if (y_i0 * 8 + 5 < m) {
-                    y_max_rows[5] = ts_set_f32((-__builtin_inff()));
-                }
-                if (y_i0 * 8 + 6 < m) {
-                    y_max_rows[6] = ts_set_f32((-__builtin_inff()));
-                }
-                if (y_i0 * 8 + 7 < m) {
-                    y_max_rows[7] = ts_set_f32((-__builtin_inff()));
-                }
-                for (int64_t y_max_j0 = 0,
-                    y_max_j0_end = n / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
-                    if (y_i0 * 8 + 4 < m) {
-                        y_max_rows[4] = ts_max_f32(y_max_rows[4],
-                            ts_load_f32(&x[x_s0 * (y_i0 * 8 + 4) + y_max_j0 * 8]));
-                    }
-                    if (y_i0 * 8 + 5 < m) {
-                        y_max_rows[5] = ts_max_f32(y_max_rows[5],
-                            ts_load_f32(&x[x_s0 * (y_i0 * 8 + 5) + y_max_j0 * 8]));
-                    }
-                    if (y_i0 * 8 + 6 < m) {
-                        y_max_rows[6] = ts_max_f32(y_max_rows[6],
-                            ts_load_f32(&x[x_s0 * (y_i0 * 8 + 6) + y_max_j0 * 8]));
-                    }
-                    if (y_i0 * 8 + 7 < m) {
-                        y_max_rows[7] = ts_max_f32(y_max_rows[7],
-                            ts_load_f32(&x[x_s0 * (y_i0 * 8 + 7) + y_max_j0 * 8]));
-                    }
-                }
-                for (int64_t y_max_j0 = n / 8,
-                    y_max_j0_end = (n + 7) / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
-                    if (y_i0 * 8 + 4 < m) {
-                        {
-                            const int64_t active = n - (y_max_j0 * 8);
-                            if (active > 0) {
-                                y_max_rows[4] = ts_select_f32(ts_first_m32(active),
-                                    ts_max_f32(y_max_rows[4],
-                                    ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 4) + y_max_j0 * 8],
-                                    active)), y_max_rows[4]);
-                            }
-                        }
-                    }
-                    if (y_i0 * 8 + 5 < m) {
-                        {
-                            const int64_t active = n - (y_max_j0 * 8);
-                            if (active > 0) {
-                                y_max_rows[5] = ts_select_f32(ts_first_m32(active),
-                                    ts_max_f32(y_max_rows[5],
-                                    ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 5) + y_max_j0 * 8],
-                                    active)), y_max_rows[5]);
-                            }
-                        }
-                    }
-                    if (y_i0 * 8 + 6 < m) {
-                        {
-                            const int64_t active = n - (y_max_j0 * 8);
-                            if (active > 0) {
-                                y_max_rows[6] = ts_select_f32(ts_first_m32(active),
-                                    ts_max_f32(y_max_rows[6],
-                                    ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 6) + y_max_j0 * 8],
-                                    active)), y_max_rows[6]);
-                            }
-                        }
-                    }
-                    if (y_i0 * 8 + 7 < m) {
-                        {
-                            const int64_t active = n - (y_max_j0 * 8);
-                            if (active > 0) {
-                                y_max_rows[7] = ts_select_f32(ts_first_m32(active),
-                                    ts_max_f32(y_max_rows[7],
-                                    ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 7) + y_max_j0 * 8],
-                                    active)), y_max_rows[7]);
-                            }
-                        }
-                    }
-                }
+            for (int64_t y_max_j0 = n / 8,
+                y_max_j0_end = (n + 7) / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
                 {
-                    const int64_t active = m - (y_i0 * 8);
+                    const int64_t active = n - (y_max_j0 * 8);
                     if (active > 0) {
-                        y_max_whole[0] = ts_set_f32((-__builtin_inff()));
-                    }
-                }
-                ts_transpose_f32(y_max_rows);
-                {
-                    const int64_t active = m - (y_i0 * 8);
-                    if (active > 0) {
-                        y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[0]);
-                        y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[1]);
-                        y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[2]);
-                        y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[3]);
-                        y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[4]);
-                        y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[5]);
-                        y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[6]);
-                        y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[7]);
-                    }
-                }
-                {
-                    const int64_t active = m - (y_i0 * 8);
-                    if (active > 0) {
-                        ts_store_first_f32(&y_max[0], y_max_whole[0], active);
-                    }
-                }
-                {
-                    const int64_t active = m - (y_i0 * 8);
-                    if (active > 0) {
-                        ts_store_first_f32(&y[y_i0 * 8], ts_load_first_f32(&y_max[0], active),
-                            active);
+                        y_max_rows[0] = ts_select_f32(ts_first_m32(active),
+                            ts_max_f32(y_max_rows[0],
+                            ts_load_first_f32(&x[x_s0 * (y_i0 * 8) + y_max_j0 * 8], active)),
+                            y_max_rows[0]);
+                        y_max_rows[1] = ts_select_f32(ts_first_m32(active),
+                            ts_max_f32(y_max_rows[1],
+                            ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 1) + y_max_j0 * 8], active)),
+                            y_max_rows[1]);
+                        y_max_rows[2] = ts_select_f32(ts_first_m32(active),
+                            ts_max_f32(y_max_rows[2],
+                            ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 2) + y_max_j0 * 8], active)),
+                            y_max_rows[2]);
+                        y_max_rows[3] = ts_select_f32(ts_first_m32(active),
+                            ts_max_f32(y_max_rows[3],
+                            ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 3) + y_max_j0 * 8], active)),
+                            y_max_rows[3]);
                     }
                 }
             }
+            y_max_rows[4] = ts_set_f32((-__builtin_inff()));
+            y_max_rows[5] = ts_set_f32((-__builtin_inff()));
+            y_max_rows[6] = ts_set_f32((-__builtin_inff()));
+            y_max_rows[7] = ts_set_f32((-__builtin_inff()));
+            for (int64_t y_max_j0 = 0, y_max_j0_end = n / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
+                y_max_rows[4] = ts_max_f32(y_max_rows[4],
+                    ts_load_f32(&x[x_s0 * (y_i0 * 8 + 4) + y_max_j0 * 8]));
+                y_max_rows[5] = ts_max_f32(y_max_rows[5],
+                    ts_load_f32(&x[x_s0 * (y_i0 * 8 + 5) + y_max_j0 * 8]));
+                y_max_rows[6] = ts_max_f32(y_max_rows[6],
+                    ts_load_f32(&x[x_s0 * (y_i0 * 8 + 6) + y_max_j0 * 8]));
+                y_max_rows[7] = ts_max_f32(y_max_rows[7],
+                    ts_load_f32(&x[x_s0 * (y_i0 * 8 + 7) + y_max_j0 * 8]));
+            }
+            for (int64_t y_max_j0 = n / 8,
+                y_max_j0_end = (n + 7) / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
+                {
+                    const int64_t active = n - (y_max_j0 * 8);
+                    if (active > 0) {
+                        y_max_rows[4] = ts_select_f32(ts_first_m32(active),
+                            ts_max_f32(y_max_rows[4],
+                            ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 4) + y_max_j0 * 8], active)),
+                            y_max_rows[4]);
+                        y_max_rows[5] = ts_select_f32(ts_first_m32(active),
+                            ts_max_f32(y_max_rows[5],
+                            ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 5) + y_max_j0 * 8], active)),
+                            y_max_rows[5]);
+                        y_max_rows[6] = ts_select_f32(ts_first_m32(active),
+                            ts_max_f32(y_max_rows[6],
+                            ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 6) + y_max_j0 * 8], active)),
+                            y_max_rows[6]);
+                        y_max_rows[7] = ts_select_f32(ts_first_m32(active),
+                            ts_max_f32(y_max_rows[7],
+                            ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 7) + y_max_j0 * 8], active)),
+                            y_max_rows[7]);
+                    }
+                }
+            }
+            y_max_whole[0] = ts_set_f32((-__builtin_inff()));
+            ts_transpose_f32(y_max_rows);
+            y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[0]);
+            y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[1]);
+            y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[2]);
+            y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[3]);
+            y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[4]);
+            y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[5]);
+            y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[6]);
+            y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[7]);
+            ts_store_f32(&y_max[0], y_max_whole[0]);
+            ts_store_f32(&y[y_i0 * 8], ts_load_f32(&y_max[0]));
         }
     }
     return TS_OK;
@@ -424,12 +217,205 @@ static int ts_max_float32_v3_1(const ts_call *call)
     const int64_t x_s0 = call->strides[0];
     float *const restrict y = call->data[1];
     {
-        const struct ts_max_float32_v3_1_y_i0 env = {m, n, x, x_s0, y};
+        const struct ts_max_float32_v3_1_y_i0 env = {n, x, x_s0, y};
         const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 7) / 8) * 47 + 31);
         const int status =
-            ts_parallel(ts_max_float32_v3_1_y_i0, &env, 0, (m + 7) / 8, grain, call->threads);
+            ts_parallel(ts_max_float32_v3_1_y_i0, &env, 0, m / 8, grain, call->threads);
         if (status != TS_OK) {
             return status;
+        }
+    }
+    for (int64_t y_i0 = m / 8, y_i0_end = (m + 7) / 8; y_i0 < y_i0_end; ++y_i0) {
+        {
+            _Alignas(64) float y_max[8];
+            ts_f32 y_max_rows[8] = {{0}};
+            ts_f32 y_max_whole[1] = {{0}};
+            if (y_i0 * 8 < m) {
+                y_max_rows[0] = ts_set_f32((-__builtin_inff()));
+            }
+            if (y_i0 * 8 + 1 < m) {
+                y_max_rows[1] = ts_set_f32((-__builtin_inff()));
+            }
+            if (y_i0 * 8 + 2 < m) {
+                y_max_rows[2] = ts_set_f32((-__builtin_inff()));
+            }
+            if (y_i0 * 8 + 3 < m) {
+                y_max_rows[3] = ts_set_f32((-__builtin_inff()));
+            }
+            for (int64_t y_max_j0 = 0, y_max_j0_end = n / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
+                if (y_i0 * 8 < m) {
+                    y_max_rows[0] = ts_max_f32(y_max_rows[0],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8) + y_max_j0 * 8]));
+                }
+                if (y_i0 * 8 + 1 < m) {
+                    y_max_rows[1] = ts_max_f32(y_max_rows[1],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 1) + y_max_j0 * 8]));
+                }
+                if (y_i0 * 8 + 2 < m) {
+                    y_max_rows[2] = ts_max_f32(y_max_rows[2],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 2) + y_max_j0 * 8]));
+                }
+                if (y_i0 * 8 + 3 < m) {
+                    y_max_rows[3] = ts_max_f32(y_max_rows[3],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 3) + y_max_j0 * 8]));
+                }
+            }
+            for (int64_t y_max_j0 = n / 8,
+                y_max_j0_end = (n + 7) / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
+                if (y_i0 * 8 < m) {
+                    {
+                        const int64_t active = n - (y_max_j0 * 8);
+                        if (active > 0) {
+                            y_max_rows[0] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(y_max_rows[0],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8) + y_max_j0 * 8], active)),
+                                y_max_rows[0]);
+                        }
+                    }
+                }
+                if (y_i0 * 8 + 1 < m) {
+                    {
+                        const int64_t active = n - (y_max_j0 * 8);
+                        if (active > 0) {
+                            y_max_rows[1] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(y_max_rows[1],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 1) + y_max_j0 * 8],
+                                active)), y_max_rows[1]);
+                        }
+                    }
+                }
+                if (y_i0 * 8 + 2 < m) {
+                    {
+                        const int64_t active = n - (y_max_j0 * 8);
+                        if (active > 0) {
+                            y_max_rows[2] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(y_max_rows[2],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 2) + y_max_j0 * 8],
+                                active)), y_max_rows[2]);
+                        }
+                    }
+                }
+                if (y_i0 * 8 + 3 < m) {
+                    {
+                        const int64_t active = n - (y_max_j0 * 8);
+                        if (active > 0) {
+                            y_max_rows[3] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(y_max_rows[3],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 3) + y_max_j0 * 8],
+                                active)), y_max_rows[3]);
+                        }
+                    }
+                }
+            }
+            if (y_i0 * 8 + 4 < m) {
+                y_max_rows[4] = ts_set_f32((-__builtin_inff()));
+            }
+            if (y_i0 * 8 + 5 < m) {
+                y_max_rows[5] = ts_set_f32((-__builtin_inff()));
+            }
+            if (y_i0 * 8 + 6 < m) {
+                y_max_rows[6] = ts_set_f32((-__builtin_inff()));
+            }
+            if (y_i0 * 8 + 7 < m) {
+                y_max_rows[7] = ts_set_f32((-__builtin_inff()));
+            }
+            for (int64_t y_max_j0 = 0, y_max_j0_end = n / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
+                if (y_i0 * 8 + 4 < m) {
+                    y_max_rows[4] = ts_max_f32(y_max_rows[4],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 4) + y_max_j0 * 8]));
+                }
+                if (y_i0 * 8 + 5 < m) {
+                    y_max_rows[5] = ts_max_f32(y_max_rows[5],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 5) + y_max_j0 * 8]));
+                }
+                if (y_i0 * 8 + 6 < m) {
+                    y_max_rows[6] = ts_max_f32(y_max_rows[6],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 6) + y_max_j0 * 8]));
+                }
+                if (y_i0 * 8 + 7 < m) {
+                    y_max_rows[7] = ts_max_f32(y_max_rows[7],
+                        ts_load_f32(&x[x_s0 * (y_i0 * 8 + 7) + y_max_j0 * 8]));
+                }
+            }
+            for (int64_t y_max_j0 = n / 8,
+                y_max_j0_end = (n + 7) / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
+                if (y_i0 * 8 + 4 < m) {
+                    {
+                        const int64_t active = n - (y_max_j0 * 8);
+                        if (active > 0) {
+                            y_max_rows[4] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(y_max_rows[4],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 4) + y_max_j0 * 8],
+                                active)), y_max_rows[4]);
+                        }
+                    }
+                }
+                if (y_i0 * 8 + 5 < m) {
+                    {
+                        const int64_t active = n - (y_max_j0 * 8);
+                        if (active > 0) {
+                            y_max_rows[5] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(y_max_rows[5],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 5) + y_max_j0 * 8],
+                                active)), y_max_rows[5]);
+                        }
+                    }
+                }
+                if (y_i0 * 8 + 6 < m) {
+                    {
+                        const int64_t active = n - (y_max_j0 * 8);
+                        if (active > 0) {
+                            y_max_rows[6] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(y_max_rows[6],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 6) + y_max_j0 * 8],
+                                active)), y_max_rows[6]);
+                        }
+                    }
+                }
+                if (y_i0 * 8 + 7 < m) {
+                    {
+                        const int64_t active = n - (y_max_j0 * 8);
+                        if (active > 0) {
+                            y_max_rows[7] = ts_select_f32(ts_first_m32(active),
+                                ts_max_f32(y_max_rows[7],
+                                ts_load_first_f32(&x[x_s0 * (y_i0 * 8 + 7) + y_max_j0 * 8],
+                                active)), y_max_rows[7]);
+                        }
+                    }
+                }
+            }
+            {
+                const int64_t active = m - (y_i0 * 8);
+                if (active > 0) {
+                    y_max_whole[0] = ts_set_f32((-__builtin_inff()));
+                }
+            }
+            ts_transpose_f32(y_max_rows);
+            {
+                const int64_t active = m - (y_i0 * 8);
+                if (active > 0) {
+                    y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[0]);
+                    y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[1]);
+                    y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[2]);
+                    y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[3]);
+                    y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[4]);
+                    y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[5]);
+                    y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[6]);
+                    y_max_whole[0] = ts_max_f32(y_max_whole[0], y_max_rows[7]);
+                }
+            }
+            {
+                const int64_t active = m - (y_i0 * 8);
+                if (active > 0) {
+                    ts_store_first_f32(&y_max[0], y_max_whole[0], active);
+                }
+            }
+            {
+                const int64_t active = m - (y_i0 * 8);
+                if (active > 0) {
+                    ts_store_first_f32(&y[y_i0 * 8], ts_load_first_f32(&y_max[0], active), active);
+                }
+            }
         }
     }
     return TS_OK;
@@ -759,6 +745,137 @@ static int ts_max_float32_v3_4_y_i0(const void *env, int64_t lower, int64_t uppe
     const int64_t ahead = self->ahead;
     for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
         {
+            ts_f32 y_max[1] = {{0}};
+            for (int64_t y_max_init_i0 = 0,
+                y_max_init_i0_end = m / 8 - y_i0; y_max_init_i0 < y_max_init_i0_end; ++y_max_init_i0) {
+                y_max[0] = ts_set_f32((-__builtin_inff()));
+            }
+            for (int64_t y_max_init_i0 = m / 8 - y_i0; y_max_init_i0 < 1; ++y_max_init_i0) {
+                {
+                    const int64_t active = m - (y_i0 * 8) - (y_max_init_i0 * 8);
+                    if (active > 0) {
+                        y_max[0] = ts_select_f32(ts_first_m32(active),
+                            ts_set_f32((-__builtin_inff())), y_max[0]);
+                    }
+                }
+            }
+            for (int64_t y_max_j0 = 0,
+                y_max_j0_end = (n + 7) / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
+                for (int64_t y_max_i0 = 0,
+                    y_max_i0_end = m / 8 - y_i0; y_max_i0 < y_max_i0_end; ++y_max_i0) {
+                    {
+                        ts_f32 y_max_rf[1] = {{0}};
+                        y_max_rf[0] = ts_set_f32((-__builtin_inff()));
+                        for (int64_t y_max_j1 = 0,
+                            y_max_j1_end = ts_min_i64_s(8,
+                            n - (y_max_j0 * 8)); y_max_j1 < y_max_j1_end; ++y_max_j1) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(float) * (uintptr_t)(y_i0 * 8 + y_max_i0 * 8
+                                + x_s1 * (y_max_j0 * 8 + y_max_j1) + ahead * (8 * x_s1))), 0, 2);
+                            y_max_rf[0] = ts_max_f32(y_max_rf[0],
+                                ts_load_f32(&x[y_i0 * 8 + y_max_i0 * 8
+                                + x_s1 * (y_max_j0 * 8 + y_max_j1)]));
+                        }
+                        y_max[0] = ts_max_f32(y_max[0], y_max_rf[0]);
+                    }
+                }
+                for (int64_t y_max_i0 = m / 8 - y_i0; y_max_i0 < 1; ++y_max_i0) {
+                    {
+                        ts_f32 y_max_rf[1] = {{0}};
+                        {
+                            const int64_t active = m - (y_i0 * 8) - (y_max_i0 * 8);
+                            if (active > 0) {
+                                y_max_rf[0] = ts_set_f32((-__builtin_inff()));
+                            }
+                        }
+                        for (int64_t y_max_j1 = 0,
+                            y_max_j1_end = ts_min_i64_s(8,
+                            n - (y_max_j0 * 8)); y_max_j1 < y_max_j1_end; ++y_max_j1) {
+                            {
+                                const int64_t active = m - (y_i0 * 8) - (y_max_i0 * 8);
+                                if (active > 0) {
+                                    y_max_rf[0] = ts_max_f32(y_max_rf[0],
+                                        ts_load_first_f32(&x[y_i0 * 8 + y_max_i0 * 8
+                                        + x_s1 * (y_max_j0 * 8 + y_max_j1)], active));
+                                }
+                            }
+                        }
+                        {
+                            const int64_t active = m - (y_i0 * 8) - (y_max_i0 * 8);
+                            if (active > 0) {
+                                y_max[0] = ts_select_f32(ts_first_m32(active),
+                                    ts_max_f32(y_max[0], y_max_rf[0]), y_max[0]);
+                            }
+                        }
+                    }
+                }
+            }
+            for (int64_t y_i1 = 0, y_i1_end = m / 8 - y_i0; y_i1 < y_i1_end; ++y_i1) {
+                ts_store_f32(&y[y_i0 * 8 + y_i1 * 8], y_max[0]);
+            }
+            for (int64_t y_i1 = m / 8 - y_i0; y_i1 < 1; ++y_i1) {
+                {
+                    const int64_t active = m - (y_i0 * 8) - (y_i1 * 8);
+                    if (active > 0) {
+                        ts_store_first_f32(&y[y_i0 * 8 + y_i1 * 8], y_max[0], active);
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_max_float32_v3_4(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const float *const restrict x = call->data[0];
+    const int64_t x_s1 = call->strides[1];
+    float *const restrict y = call->data[1];
+    const double moved = 4.0 * (double)(m) * (double)(n) + 4.0 * (double)(m);
+    const int64_t ahead = moved > call->prefetch_above;
+    {
+        const struct ts_max_float32_v3_4_y_i0 env = {m, n, x, x_s1, y, ahead};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1,
+            ((n + 7) / 8) * ((m / 8) * (1 + (ts_min_i64_s(8, n)) * 8 + 2)
+            + (0 - (m / 8) + 1) * (1 + (ts_min_i64_s(8, n)) * 8 + 2)) + 7);
+        const int status =
+            ts_parallel(ts_max_float32_v3_4_y_i0, &env, 0, (m + 7) / 8, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static bool ts_max_float32_v3_4_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    return ((m >= 0) && (m <= 8));
+}
+
+struct ts_max_float32_v3_5_y_i0 {
+    int64_t m;
+    int64_t n;
+    const float *x;
+    int64_t x_s1;
+    float *y;
+    int64_t ahead;
+};
+
+static int ts_max_float32_v3_5_y_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_max_float32_v3_5_y_i0 *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const float *const restrict x = self->x;
+    const int64_t x_s1 = self->x_s1;
+    float *const restrict y = self->y;
+    const int64_t ahead = self->ahead;
+    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
+        {
             _Alignas(64) float y_max[2048];
             for (int64_t y_max_init_i0 = 0,
                 y_max_init_i0_end = ts_min_i64_s(256,
@@ -854,7 +971,7 @@ static int ts_max_float32_v3_4_y_i0(const void *env, int64_t lower, int64_t uppe
     return TS_OK;
 }
 
-static int ts_max_float32_v3_4(const ts_call *call)
+static int ts_max_float32_v3_5(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -864,14 +981,14 @@ static int ts_max_float32_v3_4(const ts_call *call)
     const double moved = 4.0 * (double)(m) * (double)(n) + 4.0 * (double)(m);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_max_float32_v3_4_y_i0 env = {m, n, x, x_s1, y, ahead};
+        const struct ts_max_float32_v3_5_y_i0 env = {m, n, x, x_s1, y, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 7) / 8)) * 11
             + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 8)) * (1 + (ts_min_i64_s(8, n)) * 8 + 4)
             + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * (1
             + (ts_min_i64_s(8, n)) * 8 + 4)));
         const int status =
-            ts_parallel(ts_max_float32_v3_4_y_i0, &env, 0, (m + 2047) / 2048, grain, call->threads);
+            ts_parallel(ts_max_float32_v3_5_y_i0, &env, 0, (m + 2047) / 2048, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -879,13 +996,14 @@ static int ts_max_float32_v3_4(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_max_float32_v3[5];
-const ts_variant ts_max_float32_v3[5] = {
+extern const ts_variant ts_max_float32_v3[6];
+const ts_variant ts_max_float32_v3[6] = {
     {ts_max_float32_v3_0, ts_max_float32_v3_0_when, UINT64_C(4), "0"},
     {ts_max_float32_v3_1, ts_max_float32_v3_1_when, UINT64_C(6), "1"},
     {ts_max_float32_v3_2, ts_max_float32_v3_2_when, UINT64_C(2), "2"},
     {ts_max_float32_v3_3, ts_max_float32_v3_3_when, UINT64_C(2), "3"},
-    {ts_max_float32_v3_4, NULL, UINT64_C(5), "4"},
+    {ts_max_float32_v3_4, ts_max_float32_v3_4_when, UINT64_C(5), "4"},
+    {ts_max_float32_v3_5, NULL, UINT64_C(5), "5"},
 };
 
 struct ts_max_float64_v3_2_y_max_pieces_rows {
@@ -1205,6 +1323,137 @@ static int ts_max_float64_v3_4_y_i0(const void *env, int64_t lower, int64_t uppe
     const int64_t ahead = self->ahead;
     for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
         {
+            ts_f64 y_max[1] = {{0}};
+            for (int64_t y_max_init_i0 = 0,
+                y_max_init_i0_end = m / 4 - y_i0; y_max_init_i0 < y_max_init_i0_end; ++y_max_init_i0) {
+                y_max[0] = ts_set_f64((-__builtin_inf()));
+            }
+            for (int64_t y_max_init_i0 = m / 4 - y_i0; y_max_init_i0 < 1; ++y_max_init_i0) {
+                {
+                    const int64_t active = m - (y_i0 * 4) - (y_max_init_i0 * 4);
+                    if (active > 0) {
+                        y_max[0] = ts_select_f64(ts_first_m64(active),
+                            ts_set_f64((-__builtin_inf())), y_max[0]);
+                    }
+                }
+            }
+            for (int64_t y_max_j0 = 0,
+                y_max_j0_end = (n + 7) / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
+                for (int64_t y_max_i0 = 0,
+                    y_max_i0_end = m / 4 - y_i0; y_max_i0 < y_max_i0_end; ++y_max_i0) {
+                    {
+                        ts_f64 y_max_rf[1] = {{0}};
+                        y_max_rf[0] = ts_set_f64((-__builtin_inf()));
+                        for (int64_t y_max_j1 = 0,
+                            y_max_j1_end = ts_min_i64_s(8,
+                            n - (y_max_j0 * 8)); y_max_j1 < y_max_j1_end; ++y_max_j1) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(double) * (uintptr_t)(y_i0 * 4 + y_max_i0 * 4
+                                + x_s1 * (y_max_j0 * 8 + y_max_j1) + ahead * (8 * x_s1))), 0, 2);
+                            y_max_rf[0] = ts_max_f64(y_max_rf[0],
+                                ts_load_f64(&x[y_i0 * 4 + y_max_i0 * 4
+                                + x_s1 * (y_max_j0 * 8 + y_max_j1)]));
+                        }
+                        y_max[0] = ts_max_f64(y_max[0], y_max_rf[0]);
+                    }
+                }
+                for (int64_t y_max_i0 = m / 4 - y_i0; y_max_i0 < 1; ++y_max_i0) {
+                    {
+                        ts_f64 y_max_rf[1] = {{0}};
+                        {
+                            const int64_t active = m - (y_i0 * 4) - (y_max_i0 * 4);
+                            if (active > 0) {
+                                y_max_rf[0] = ts_set_f64((-__builtin_inf()));
+                            }
+                        }
+                        for (int64_t y_max_j1 = 0,
+                            y_max_j1_end = ts_min_i64_s(8,
+                            n - (y_max_j0 * 8)); y_max_j1 < y_max_j1_end; ++y_max_j1) {
+                            {
+                                const int64_t active = m - (y_i0 * 4) - (y_max_i0 * 4);
+                                if (active > 0) {
+                                    y_max_rf[0] = ts_max_f64(y_max_rf[0],
+                                        ts_load_first_f64(&x[y_i0 * 4 + y_max_i0 * 4
+                                        + x_s1 * (y_max_j0 * 8 + y_max_j1)], active));
+                                }
+                            }
+                        }
+                        {
+                            const int64_t active = m - (y_i0 * 4) - (y_max_i0 * 4);
+                            if (active > 0) {
+                                y_max[0] = ts_select_f64(ts_first_m64(active),
+                                    ts_max_f64(y_max[0], y_max_rf[0]), y_max[0]);
+                            }
+                        }
+                    }
+                }
+            }
+            for (int64_t y_i1 = 0, y_i1_end = m / 4 - y_i0; y_i1 < y_i1_end; ++y_i1) {
+                ts_store_f64(&y[y_i0 * 4 + y_i1 * 4], y_max[0]);
+            }
+            for (int64_t y_i1 = m / 4 - y_i0; y_i1 < 1; ++y_i1) {
+                {
+                    const int64_t active = m - (y_i0 * 4) - (y_i1 * 4);
+                    if (active > 0) {
+                        ts_store_first_f64(&y[y_i0 * 4 + y_i1 * 4], y_max[0], active);
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_max_float64_v3_4(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const double *const restrict x = call->data[0];
+    const int64_t x_s1 = call->strides[1];
+    double *const restrict y = call->data[1];
+    const double moved = 8.0 * (double)(m) * (double)(n) + 8.0 * (double)(m);
+    const int64_t ahead = moved > call->prefetch_above;
+    {
+        const struct ts_max_float64_v3_4_y_i0 env = {m, n, x, x_s1, y, ahead};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1,
+            ((n + 7) / 8) * ((m / 4) * (1 + (ts_min_i64_s(8, n)) * 8 + 2)
+            + (0 - (m / 4) + 1) * (1 + (ts_min_i64_s(8, n)) * 8 + 2)) + 7);
+        const int status =
+            ts_parallel(ts_max_float64_v3_4_y_i0, &env, 0, (m + 3) / 4, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static bool ts_max_float64_v3_4_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    return ((m >= 0) && (m <= 4));
+}
+
+struct ts_max_float64_v3_5_y_i0 {
+    int64_t m;
+    int64_t n;
+    const double *x;
+    int64_t x_s1;
+    double *y;
+    int64_t ahead;
+};
+
+static int ts_max_float64_v3_5_y_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_max_float64_v3_5_y_i0 *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const double *const restrict x = self->x;
+    const int64_t x_s1 = self->x_s1;
+    double *const restrict y = self->y;
+    const int64_t ahead = self->ahead;
+    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
+        {
             _Alignas(64) double y_max[1024];
             for (int64_t y_max_init_i0 = 0,
                 y_max_init_i0_end = ts_min_i64_s(256,
@@ -1300,7 +1549,7 @@ static int ts_max_float64_v3_4_y_i0(const void *env, int64_t lower, int64_t uppe
     return TS_OK;
 }
 
-static int ts_max_float64_v3_4(const ts_call *call)
+static int ts_max_float64_v3_5(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -1310,14 +1559,14 @@ static int ts_max_float64_v3_4(const ts_call *call)
     const double moved = 8.0 * (double)(m) * (double)(n) + 8.0 * (double)(m);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_max_float64_v3_4_y_i0 env = {m, n, x, x_s1, y, ahead};
+        const struct ts_max_float64_v3_5_y_i0 env = {m, n, x, x_s1, y, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 11
             + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 4)) * (1 + (ts_min_i64_s(8, n)) * 8 + 4)
             + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1
             + (ts_min_i64_s(8, n)) * 8 + 4)));
         const int status =
-            ts_parallel(ts_max_float64_v3_4_y_i0, &env, 0, (m + 1023) / 1024, grain, call->threads);
+            ts_parallel(ts_max_float64_v3_5_y_i0, &env, 0, (m + 1023) / 1024, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -1325,11 +1574,12 @@ static int ts_max_float64_v3_4(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_max_float64_v3[3];
-const ts_variant ts_max_float64_v3[3] = {
+extern const ts_variant ts_max_float64_v3[4];
+const ts_variant ts_max_float64_v3[4] = {
     {ts_max_float64_v3_2, ts_max_float64_v3_2_when, UINT64_C(2), "2"},
     {ts_max_float64_v3_3, ts_max_float64_v3_3_when, UINT64_C(2), "3"},
-    {ts_max_float64_v3_4, NULL, UINT64_C(5), "4"},
+    {ts_max_float64_v3_4, ts_max_float64_v3_4_when, UINT64_C(5), "4"},
+    {ts_max_float64_v3_5, NULL, UINT64_C(5), "5"},
 };
 
 struct ts_max_int8_v3_0_y_max_pieces_rows {
@@ -1649,6 +1899,137 @@ static int ts_max_int8_v3_2_y_i0(const void *env, int64_t lower, int64_t upper)
     const int64_t ahead = self->ahead;
     for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
         {
+            ts_i8 y_max[1] = {{0}};
+            for (int64_t y_max_init_i0 = 0,
+                y_max_init_i0_end = m / 32 - y_i0; y_max_init_i0 < y_max_init_i0_end; ++y_max_init_i0) {
+                y_max[0] = ts_set_i8((int8_t)INT8_MIN);
+            }
+            for (int64_t y_max_init_i0 = m / 32 - y_i0; y_max_init_i0 < 1; ++y_max_init_i0) {
+                {
+                    const int64_t active = m - (y_i0 * 32) - (y_max_init_i0 * 32);
+                    if (active > 0) {
+                        y_max[0] = ts_select_i8(ts_first_m8(active), ts_set_i8((int8_t)INT8_MIN),
+                            y_max[0]);
+                    }
+                }
+            }
+            for (int64_t y_max_j0 = 0,
+                y_max_j0_end = (n + 7) / 8; y_max_j0 < y_max_j0_end; ++y_max_j0) {
+                for (int64_t y_max_i0 = 0,
+                    y_max_i0_end = m / 32 - y_i0; y_max_i0 < y_max_i0_end; ++y_max_i0) {
+                    {
+                        ts_i8 y_max_rf[1] = {{0}};
+                        y_max_rf[0] = ts_set_i8((int8_t)INT8_MIN);
+                        for (int64_t y_max_j1 = 0,
+                            y_max_j1_end = ts_min_i64_s(8,
+                            n - (y_max_j0 * 8)); y_max_j1 < y_max_j1_end; ++y_max_j1) {
+                            __builtin_prefetch((const void *)((uintptr_t)x
+                                + sizeof(int8_t) * (uintptr_t)(y_i0 * 32 + y_max_i0 * 32
+                                + x_s1 * (y_max_j0 * 8 + y_max_j1) + ahead * (8 * x_s1))), 0, 2);
+                            y_max_rf[0] = ts_max_i8(y_max_rf[0],
+                                ts_load_i8(&x[y_i0 * 32 + y_max_i0 * 32
+                                + x_s1 * (y_max_j0 * 8 + y_max_j1)]));
+                        }
+                        y_max[0] = ts_max_i8(y_max[0], y_max_rf[0]);
+                    }
+                }
+                for (int64_t y_max_i0 = m / 32 - y_i0; y_max_i0 < 1; ++y_max_i0) {
+                    {
+                        ts_i8 y_max_rf[1] = {{0}};
+                        {
+                            const int64_t active = m - (y_i0 * 32) - (y_max_i0 * 32);
+                            if (active > 0) {
+                                y_max_rf[0] = ts_set_i8((int8_t)INT8_MIN);
+                            }
+                        }
+                        for (int64_t y_max_j1 = 0,
+                            y_max_j1_end = ts_min_i64_s(8,
+                            n - (y_max_j0 * 8)); y_max_j1 < y_max_j1_end; ++y_max_j1) {
+                            {
+                                const int64_t active = m - (y_i0 * 32) - (y_max_i0 * 32);
+                                if (active > 0) {
+                                    y_max_rf[0] = ts_max_i8(y_max_rf[0],
+                                        ts_load_first_i8(&x[y_i0 * 32 + y_max_i0 * 32
+                                        + x_s1 * (y_max_j0 * 8 + y_max_j1)], active));
+                                }
+                            }
+                        }
+                        {
+                            const int64_t active = m - (y_i0 * 32) - (y_max_i0 * 32);
+                            if (active > 0) {
+                                y_max[0] = ts_select_i8(ts_first_m8(active),
+                                    ts_max_i8(y_max[0], y_max_rf[0]), y_max[0]);
+                            }
+                        }
+                    }
+                }
+            }
+            for (int64_t y_i1 = 0, y_i1_end = m / 32 - y_i0; y_i1 < y_i1_end; ++y_i1) {
+                ts_store_i8(&y[y_i0 * 32 + y_i1 * 32], y_max[0]);
+            }
+            for (int64_t y_i1 = m / 32 - y_i0; y_i1 < 1; ++y_i1) {
+                {
+                    const int64_t active = m - (y_i0 * 32) - (y_i1 * 32);
+                    if (active > 0) {
+                        ts_store_first_i8(&y[y_i0 * 32 + y_i1 * 32], y_max[0], active);
+                    }
+                }
+            }
+        }
+    }
+    return TS_OK;
+}
+
+static int ts_max_int8_v3_2(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const int8_t *const restrict x = call->data[0];
+    const int64_t x_s1 = call->strides[1];
+    int8_t *const restrict y = call->data[1];
+    const double moved = 1.0 * (double)(m) * (double)(n) + 1.0 * (double)(m);
+    const int64_t ahead = moved > call->prefetch_above;
+    {
+        const struct ts_max_int8_v3_2_y_i0 env = {m, n, x, x_s1, y, ahead};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1,
+            ((n + 7) / 8) * ((m / 32) * (1 + (ts_min_i64_s(8, n)) * 8 + 2)
+            + (0 - (m / 32) + 1) * (1 + (ts_min_i64_s(8, n)) * 8 + 2)) + 7);
+        const int status =
+            ts_parallel(ts_max_int8_v3_2_y_i0, &env, 0, (m + 31) / 32, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+static bool ts_max_int8_v3_2_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    return ((m >= 0) && (m <= 32));
+}
+
+struct ts_max_int8_v3_3_y_i0 {
+    int64_t m;
+    int64_t n;
+    const int8_t *x;
+    int64_t x_s1;
+    int8_t *y;
+    int64_t ahead;
+};
+
+static int ts_max_int8_v3_3_y_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_max_int8_v3_3_y_i0 *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const int8_t *const restrict x = self->x;
+    const int64_t x_s1 = self->x_s1;
+    int8_t *const restrict y = self->y;
+    const int64_t ahead = self->ahead;
+    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
+        {
             _Alignas(64) int8_t y_max[8192];
             for (int64_t y_max_init_i0 = 0,
                 y_max_init_i0_end = ts_min_i64_s(256,
@@ -1746,7 +2127,7 @@ static int ts_max_int8_v3_2_y_i0(const void *env, int64_t lower, int64_t upper)
     return TS_OK;
 }
 
-static int ts_max_int8_v3_2(const ts_call *call)
+static int ts_max_int8_v3_3(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -1756,14 +2137,14 @@ static int ts_max_int8_v3_2(const ts_call *call)
     const double moved = 1.0 * (double)(m) * (double)(n) + 1.0 * (double)(m);
     const int64_t ahead = moved > call->prefetch_above;
     {
-        const struct ts_max_int8_v3_2_y_i0 env = {m, n, x, x_s1, y, ahead};
+        const struct ts_max_int8_v3_3_y_i0 env = {m, n, x, x_s1, y, ahead};
         const int64_t grain = 1
             + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 31) / 32)) * 11
             + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 32)) * (1 + (ts_min_i64_s(8, n)) * 8 + 4)
             + (ts_min_i64_s(256, (m + 31) / 32) - (ts_min_i64_s(256, m / 32))) * (1
             + (ts_min_i64_s(8, n)) * 8 + 4)));
         const int status =
-            ts_parallel(ts_max_int8_v3_2_y_i0, &env, 0, (m + 8191) / 8192, grain, call->threads);
+            ts_parallel(ts_max_int8_v3_3_y_i0, &env, 0, (m + 8191) / 8192, grain, call->threads);
         if (status != TS_OK) {
             return status;
         }
@@ -1771,9 +2152,10 @@ static int ts_max_int8_v3_2(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_max_int8_v3[3];
-const ts_variant ts_max_int8_v3[3] = {
+extern const ts_variant ts_max_int8_v3[4];
+const ts_variant ts_max_int8_v3[4] = {
     {ts_max_int8_v3_0, ts_max_int8_v3_0_when, UINT64_C(2), "0"},
     {ts_max_int8_v3_1, ts_max_int8_v3_1_when, UINT64_C(2), "1"},
-    {ts_max_int8_v3_2, NULL, UINT64_C(5), "2"},
+    {ts_max_int8_v3_2, ts_max_int8_v3_2_when, UINT64_C(5), "2"},
+    {ts_max_int8_v3_3, NULL, UINT64_C(5), "3"},
 };

@@ -6,7 +6,6 @@
 #include "ts_transpose.h"
 
 struct ts_softmax_float32_v3_0_y_i0 {
-    int64_t m;
     int64_t n;
     const float *x;
     int64_t x_s0;
@@ -19,7 +18,6 @@ struct ts_softmax_float32_v3_0_y_i0 {
 static int ts_softmax_float32_v3_0_y_i0(const void *env, int64_t lower, int64_t upper)
 {
     const struct ts_softmax_float32_v3_0_y_i0 *const self = env;
-    const int64_t m = self->m;
     const int64_t n = self->n;
     const float *const x = self->x;
     const int64_t x_s0 = self->x_s0;
@@ -27,15 +25,15 @@ static int ts_softmax_float32_v3_0_y_i0(const void *env, int64_t lower, int64_t 
     float *const y = self->y;
     const int64_t y_s0 = self->y_s0;
     const int64_t y_s1 = self->y_s1;
-    for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
-        if (y_i0 < m / 8) {
+    {
+        float *const restrict e =
+            ts_workspace_acquire(ts_bytes(8, ts_bytes(n, sizeof(float))));
+        if (!e) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
             {
                 _Alignas(64) float peak[8];
-                float *const restrict e =
-                    ts_workspace_acquire(ts_bytes(8, ts_bytes(n, sizeof(float))));
-                if (!e) {
-                    return TS_NO_MEMORY;
-                }
                 _Alignas(64) float total[8];
                 _Alignas(64) float scale[8];
                 ts_f32 peak_whole[1] = {{0}};
@@ -62,17 +60,41 @@ static int ts_softmax_float32_v3_0_y_i0(const void *env, int64_t lower, int64_t 
                     ts_store_strided_f32(&y[y_s0 * (y_i0 * 8) + y_s1 * y_j], y_s0,
                         ts_mul_f32(ts_load_strided_f32(&e[y_j], n), ts_load_f32(&scale[0])));
                 }
-                ts_workspace_release(e);
             }
         }
-        if (m / 8 <= y_i0) {
+        ts_workspace_release(e);
+    }
+    return TS_OK;
+}
+
+static int ts_softmax_float32_v3_0(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const float *const x = call->data[0];
+    const int64_t x_s0 = call->strides[0];
+    const int64_t x_s1 = call->strides[1];
+    float *const y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    const int64_t y_s1 = call->strides[3];
+    {
+        const struct ts_softmax_float32_v3_0_y_i0 env = {n, x, x_s0, x_s1, y, y_s0, y_s1};
+        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, n * 38 + 9);
+        const int status =
+            ts_parallel(ts_softmax_float32_v3_0_y_i0, &env, 0, m / 8, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    {
+        float *const restrict e =
+            ts_workspace_acquire(ts_bytes(8, ts_bytes(n, sizeof(float))));
+        if (!e) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t y_i0 = m / 8, y_i0_end = (m + 7) / 8; y_i0 < y_i0_end; ++y_i0) {
             {
                 _Alignas(64) float peak[8];
-                float *const restrict e =
-                    ts_workspace_acquire(ts_bytes(8, ts_bytes(n, sizeof(float))));
-                if (!e) {
-                    return TS_NO_MEMORY;
-                }
                 _Alignas(64) float total[8];
                 _Alignas(64) float scale[8];
                 ts_f32 peak_whole[1] = {{0}};
@@ -147,31 +169,9 @@ static int ts_softmax_float32_v3_0_y_i0(const void *env, int64_t lower, int64_t 
                         }
                     }
                 }
-                ts_workspace_release(e);
             }
         }
-    }
-    return TS_OK;
-}
-
-static int ts_softmax_float32_v3_0(const ts_call *call)
-{
-    const int64_t m = call->dims[0];
-    const int64_t n = call->dims[1];
-    const float *const x = call->data[0];
-    const int64_t x_s0 = call->strides[0];
-    const int64_t x_s1 = call->strides[1];
-    float *const y = call->data[1];
-    const int64_t y_s0 = call->strides[2];
-    const int64_t y_s1 = call->strides[3];
-    {
-        const struct ts_softmax_float32_v3_0_y_i0 env = {m, n, x, x_s0, x_s1, y, y_s0, y_s1};
-        const int64_t grain = 1 + 40000 / ts_max_i64_s(1, n * 38 + 9);
-        const int status =
-            ts_parallel(ts_softmax_float32_v3_0_y_i0, &env, 0, (m + 7) / 8, grain, call->threads);
-        if (status != TS_OK) {
-            return status;
-        }
+        ts_workspace_release(e);
     }
     return TS_OK;
 }
