@@ -74,8 +74,8 @@ def test_a_page_has_the_accuracy_and_the_recipe(pages: dict[str, str]) -> None:
     page = pages["kernels/matvec.md"]
     assert page.startswith("# matvec\n")
     assert "The error of `y` is at most" in page and ">>> ts.matvec(" in page
-    assert "```yaml\nrecipes:\n  - target: cpu\n" in page
-    assert page.count("- parallel: {loop: y.i0}") == 4
+    assert "\nrecipes:\n  - target: cpu\n" in page
+    assert page.count("- parallel: {loop: y.i0}") == 5
 
 
 def test_a_primitive_has_its_section(pages: dict[str, str]) -> None:
