@@ -83,7 +83,7 @@ def test_tiles_read_less() -> None:
         "{split: {loop: c.i, factors: [null, 2], as: [c.i0, c.i1]}},"
         "{split: {loop: c.j, factors: [null, 8], as: [c.j0, c.j1]}},"
         "{reorder: {loops: [c.i0, c.j0, c.l, c.i1, c.j1]}},"
-        "{cache_write: {block: c, at: c.j0, scope: register, as: tile}}"
+        "{cache_write: {block: c, at: c.j0, scope: stack, as: tile}}"
     )
     m = k = n = 16
     each = done_work(spec(*PRODUCT, steps), m=m, k=k, n=n)

@@ -1,6 +1,7 @@
 """A second target, plain C: what a target supplies is enough for all commands."""
 
 import ast
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -98,7 +99,7 @@ def spec_of(tmp_path: Path) -> Callable[[str], Path]:
     """A shipped spec with a recipe for the target in place of its own."""
 
     def one(name: str, target: str = "scalar") -> Path:
-        before = SHIPPED[name].read_text("utf-8").partition("recipes:")[0]
+        before = re.split("macros:|recipes:", SHIPPED[name].read_text("utf-8"), maxsplit=1)[0]
         path = tmp_path / f"{name}.yaml"
         recipe = f"recipes:\n  - target: {target}\n    variants:\n      - steps:\n{RECIPES[name]}"
         path.write_text(before + recipe, "utf-8")

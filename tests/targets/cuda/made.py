@@ -1,5 +1,6 @@
 """Kernels for GPUs, made once for all tests of a run."""
 
+import re
 from functools import cache
 from pathlib import Path
 
@@ -53,7 +54,7 @@ def spec_of(name: str) -> KernelSpec:
 
 @cache
 def _with_golden(name: str) -> KernelSpec:
-    text, _, _ = _PATHS[name].read_text("utf-8").partition("\nrecipes:")
+    text, _, _ = re.split(r"\n(macros|recipes):", _PATHS[name].read_text("utf-8"), maxsplit=1)
     return loads(f"{text}\n{(GOLDEN / f'{name}.yaml').read_text('utf-8')}", f"{name}.yaml")
 
 
