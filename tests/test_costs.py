@@ -83,11 +83,12 @@ def test_tiles_read_less() -> None:
         "{split: {loop: c.i, factors: [null, 2], as: [c.i0, c.i1]}},"
         "{split: {loop: c.j, factors: [null, 8], as: [c.j0, c.j1]}},"
         "{reorder: {loops: [c.i0, c.j0, c.l, c.i1, c.j1]}},"
-        "{cache_write: {block: c, at: c.j0, scope: stack, as: tile}}"
+        "{cache_write: {block: c, at: c.j0, scope: register, as: tile}}"
     )
     m = k = n = 16
     each = done_work(spec(*PRODUCT, steps), m=m, k=k, n=n)
-    assert each == Work(2 * m * k * n, 8 * m * k * n, 4 * m * n), "loops that run in turn"
+    least = Work(2 * m * k * n, 4 * (m * k * n // 8 + k * n * m // 2), 4 * m * n)
+    assert each == least, "loops over registers are written out"
     together = (
         "{split: {loop: c.i, factors: [null, 2], as: [c.i0, c.i1]}},"
         "{split: {loop: c.j, factors: [null, 8], as: [c.j0, c.j1]}},"
@@ -97,7 +98,7 @@ def test_tiles_read_less() -> None:
         "{unroll: {loop: c.i1}}, {vectorize: {loop: c.j1, width: 8}}"
     )
     found = done_work(spec(*PRODUCT, together), m=m, k=k, n=n)
-    assert found == Work(2 * m * k * n, 4 * (m * k * n // 8 + k * n * m // 2), 4 * m * n)
+    assert found == least
 
 
 def test_buffers_of_one_name_and_phases() -> None:

@@ -160,7 +160,7 @@ def test_what_a_target_does_not_define_its_recipes_do_not_have(
 
 def test_it_is_made_of_what_all_c_like_targets_share() -> None:
     text = Path(scalar.__file__).read_text("utf-8")
-    assert len([line for line in text.splitlines() if line.strip()]) <= 150
+    assert len([line for line in text.splitlines() if line.strip()]) <= 155
     modules = [n.module or "" for n in ast.walk(ast.parse(text)) if isinstance(n, ast.ImportFrom)]
     assert not [module for module in modules if module.startswith("gen.targets.cpu")]
 

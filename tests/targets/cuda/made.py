@@ -54,7 +54,7 @@ def spec_of(name: str) -> KernelSpec:
 
 @cache
 def _with_golden(name: str) -> KernelSpec:
-    text, _, _ = re.split(r"\n(macros|recipes):", _PATHS[name].read_text("utf-8"), maxsplit=1)
+    text = re.split(r"\n(?:macros|recipes):", _PATHS[name].read_text("utf-8"), maxsplit=1)[0]
     return loads(f"{text}\n{(GOLDEN / f'{name}.yaml').read_text('utf-8')}", f"{name}.yaml")
 
 
