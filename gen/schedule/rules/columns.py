@@ -4,21 +4,28 @@ Looks for: a block of which each place takes reductions of its own column, whose
 beside it. Processor: a strip of columns at a time, in vectors along it, with the results in the
 first-level cache, or of a vector's columns in a register; eight rows at a time go into registers
 first, so that the results are loaded and stored once for these. Float sums are in blocks of that,
-in blocks of blocks; threads over strips.
+long ones in blocks of blocks; threads over strips.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from ...ir.nodes import LoopKind, Update, Var
 from ..edit.tree import is_argument, reduction_loops
 from .parts.draft import Declined, Draft
 from .parts.nest import Nest, nest_of
-from .parts.reduction import condition_on, in_registers, is_float_sum, require_vectors
+from .parts.reduction import (
+    condition_on,
+    extent_of,
+    in_registers,
+    is_float_sum,
+    long_if,
+    require_vectors,
+)
 from .parts.region import Region, region_of
 from .parts.sums import loop_along
 
 ROWS = 8  # that go into registers before they go into the results
-LENGTHS = [32, 32, 32]  # of blocks of those, of blocks of these and so on
+DEEP = (32, 32, 32)  # blocks of those, blocks of these and so on, of long columns
 WIDE = "$strip_vectors"  # of a strip whose results are in the first-level cache
 NARROW = 4  # vectors of a strip of columns that are walked again, and so are to stay in the caches
 
@@ -66,14 +73,22 @@ def _copied(draft: Draft, nest: Nest) -> tuple[Draft, Nest]:
 
 
 def strips(draft: Draft, region: Region, line: str, *also: str) -> Iterator[Draft]:
-    """For few columns and for all, in one order of sums. also: conditions of the first."""
+    """For few columns and for all, long ones and others: in an order of sums that does not tell how
+    many columns there are. also: conditions of all but the last.
+    """
     draft = draft.settled(*region.drawn)
-    (count,) = (x.upper for x in nest_of(draft.kernel, region.sink).own if x.var == line)
+    nests = [nest_of(draft.kernel, name) for name in region.blocks]
+    long = long_if(extent_of(n, n.reduction[-1]) for n in nests if is_float_sum(n.block))
+    (count,) = (x.upper for x in nests[-1].own if x.var == line)
     few = condition_on([count], "<= $lanes")
-    narrow = in_registers(_strip(draft, region, line, 1), f"{line}0") if few else None
-    if few and narrow:
-        yield narrow.under(*also, few)
-    yield _strip(draft, region, line, WIDE)
+    cuts = [([long], DEEP)] if long else []
+    for when, lengths in [*cuts, ([], DEEP[:1])]:
+        narrow = _strip(draft, region, line, 1, lengths) if few else None
+        if few and narrow and (kept := in_registers(narrow, f"{line}0")):
+            yield kept.under(*also, few, *when)
+    for when, lengths in cuts:
+        yield _strip(draft, region, line, WIDE, lengths).under(*also, *when)
+    yield _strip(draft, region, line, WIDE, DEEP[:1])
 
 
 def _require_beside(nest: Nest, own: str) -> None:
@@ -83,7 +98,9 @@ def _require_beside(nest: Nest, own: str) -> None:
         raise Declined(f"what '{nest.name}' reads does not lie along '{nest.loop_of[own]}'")
 
 
-def _strip(draft: Draft, region: Region, line: str, width: int | str) -> Draft:
+def _strip(
+    draft: Draft, region: Region, line: str, width: int | str, lengths: Sequence[int]
+) -> Draft:
     own = [loop.var for loop in nest_of(draft.kernel, region.sink).own]
     walked = [loop for loop in own if loop not in region.rows]
     strip, *parts = (f"{line}{k}" for k in range(3))
@@ -99,7 +116,7 @@ def _strip(draft: Draft, region: Region, line: str, width: int | str) -> Draft:
         nest = nest_of(draft.kernel, name)
         at = loop_along(draft, name, region.variable(name, line))
         if isinstance(nest.block.body, Update):
-            draft = _eight(draft, nest, at)
+            draft = _eight(draft, nest, at, lengths)
         else:
             loops = [loop.var for loop in nest.own]
             if loops[-1] != at:
@@ -112,7 +129,7 @@ def _strip(draft: Draft, region: Region, line: str, width: int | str) -> Draft:
     return draft.step("parallel", loop=rows)
 
 
-def _eight(draft: Draft, nest: Nest, line: str) -> Draft:
+def _eight(draft: Draft, nest: Nest, line: str, lengths: Sequence[int]) -> Draft:
     """So many rows at a time into registers, these into the results of the strip."""
     name, own = nest.name, [loop.var for loop in nest.own]
     terms = [loop for loop in own if loop != line]
@@ -131,7 +148,7 @@ def _eight(draft: Draft, nest: Nest, line: str) -> Draft:
     draft = _fetched(draft, part, eights[0])
     known = set(draft.blocks) - {name}
     if is_float_sum(draft.blocks[name]):
-        draft = draft.step("cascade", block=name, loop=eights[0], lengths=LENGTHS)
+        draft = draft.step("cascade", block=name, loop=eights[0], lengths=list(lengths))
     for new in draft.blocks:
         if new not in known:
             draft = draft.step("decompose_reduction", block=new, loop=_first(draft, new))
