@@ -1,4 +1,5 @@
-"""Tiles at the edges of an array are computed a row or a vector at a time.
+"""Tiles at the edges of an array are computed a row or a vector at a time; with guards where each
+row would read again what is far.
 
 Input: a tree after its guards became bounds. Output: the same instances. Where the statements
 around a register buffer are all guarded inside unrolled loops that walk the tile alike, those loops

@@ -4,8 +4,8 @@ Input: a lowered kernel and a target's passes. Output: the tree that is emitted.
 after each stage, and what the exact passes made of the kernel is compared with it, for all sizes
 (`poly.rewrites.equivalence`), so that what is proved of the lowered tree holds of what is emitted.
 What leaves out iterations by data is checked for all data (`poly.rewrites.narrowed`,
-`poly.rewrites.left`). Notes are
-written out as what they stand for, and that is compared with the tree before them.
+`poly.rewrites.left`). Notes are written out as what they stand for, and that is compared with the
+tree before them.
 """
 
 from collections.abc import Iterator

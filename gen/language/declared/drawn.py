@@ -143,7 +143,13 @@ def _check_bounds(spec: KernelSpec, a: Argument, drawn: Drawn, whole: bool) -> N
 
 
 def _number(bound: yaml.Scalar) -> int | float | None:
-    return bound.value if type(bound.value) in (int, float) else None  # type: ignore[return-value]
+    match bound.value:
+        case bool():
+            return None
+        case int() | float() as number:
+            return number
+        case _:
+            return None
 
 
 def bounds(

@@ -50,7 +50,8 @@ def special(
     if high != draft.loop_dim:
         thin = (f"{long} <= {THIN}", f"{terms} >= {LONG}")
         yield by_strips(draft, reader, (each,), rows).under(*thin)
-        if reader.name not in {b.name for b in blocks(draft.context.plain.body)}:  # a copy, small
+        if reader.name not in {b.name for b in blocks(draft.context.plain.body)}:
+            # The reader is a copy: an epilogue would be written out in each of these variants.
             for count in EXACT:
                 exact = _columns(draft, reader, each, line, rows, count)
                 yield exact.under(f"{long} == {count}", f"{terms} >= {LONG}", f"{high} >= {FEW}")
