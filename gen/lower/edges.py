@@ -14,13 +14,26 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from ..ir import nodes as ir
-from ..ir.algebra import conjuncts, index
+from ..ir.algebra import conjuncts, index, less, sub
 from ..ir.index.facts import Facts, map_inside, of_kernel
 from ..ir.index.inequalities import inequalities
 from ..ir.index.linear import Linear, constant, linear
 from ..ir.index.simplify import resolve
-from ..ir.walk import blocks, loops, map_children, map_nested, substitute, targets, variables, walk
+from ..ir.walk import (
+    blocks,
+    loops,
+    map_children,
+    map_nested,
+    seq,
+    substitute,
+    targets,
+    variables,
+    walk,
+)
 from .loop_bounds import bounded, unguarded
+
+FEW = 16
+"""Iterations that are so few that to read all again costs less than their guards."""
 
 _STEP, _LANE = "#", "@"  # stand for the unrolled loop's variable, and for the lane inside it
 
@@ -32,11 +45,18 @@ def edge_tiles(kernel: ir.Kernel) -> ir.Kernel:
 
 def _visit(stmt: ir.Stmt, facts: Facts, arguments: frozenset[str]) -> ir.Stmt:
     if isinstance(stmt, ir.Allocate) and any(b.scope is ir.Scope.REGISTER for b in stmt.buffers):
-        for walkers in _walkers(stmt.body):
+        for walkers in sorted(_walkers(stmt.body), key=lambda w: _read_again(w, arguments)):
             places = _places(stmt, walkers)
-            if places is not None and not _read_again(walkers, arguments):
-                steps = _a_step_at_a_time(stmt, walkers, places, facts)
-                return _visit(steps, facts, arguments)
+            trips = _trips(stmt.body, walkers)
+            again = _read_again(walkers, arguments)
+            if places is None or (again and trips is None):
+                continue
+            steps = _visit(_a_step_at_a_time(stmt, walkers, places, facts), facts, arguments)
+            if trips is None or not again:
+                return steps
+            guarded = map_inside(stmt, facts, lambda s, inside: _visit(s, inside, arguments))
+            few, many = less(trips, FEW + 1), less(FEW, trips)
+            return seq((ir.If(few, steps), ir.If(many, guarded)))
     return map_inside(stmt, facts, lambda s, inside: _visit(s, inside, arguments))
 
 
@@ -104,6 +124,13 @@ def _read_again(walkers: _Walkers, arguments: frozenset[str]) -> bool:
         for name, indices in _uses(block, _names(loop))
         for used in [frozenset[str]().union(*map(variables, indices))]
     )
+
+
+def _trips(body: ir.Stmt, walkers: _Walkers) -> ir.Expr | None:
+    """The iterations of the loop around walkers; None where there is none, or more than one."""
+    serial = [n for n in loops(body) if n.kind is ir.LoopKind.SERIAL]
+    around = [n for n in serial if any(x in loops(n.body) for x in walkers.loops)]
+    return sub(around[0].upper, around[0].lower) if len(around) == 1 else None
 
 
 # ---------------------------------------------------------------- places of one iteration
