@@ -231,16 +231,22 @@ def _power(base: Typed, exponent: int, span: Span) -> Typed:
 
 
 def _complex_power(base: Typed, exponent: Typed, span: Span) -> Typed:
-    """Of whole numbers, as in NumPy: a product, or 1 over one."""
-    number = exponent.expr.value if isinstance(exponent.expr, ir.Const) else 0
-    if not (exponent.type is Weak.INT and 0 < abs(number) <= MAX_POWER):
-        hint = "write exp(w * log(z))" if is_complex(exponent.type) else "write exp(p * log(z))"
-        most = MAX_POWER
-        needed = f"a power of a complex number is a constant from 1 to {most}, or -1 to -{most}"
-        raise SpecError(needed, span, hint)
-    times = int(number.real)
-    product = _power(base, abs(times), span)
-    return product if times > 0 else _binary(BinaryOp.DIV, literal(1, span), product, span)
+    """Of small whole numbers, as in NumPy, a product or 1 over one; else exp(w * log(z)), 1 for w 0."""
+    number = exponent.expr.value if isinstance(exponent.expr, ir.Const) else None
+    if exponent.type is Weak.INT and isinstance(number, int) and 0 < abs(number) <= MAX_POWER:
+        product = _power(base, abs(number), span)
+        return product if number > 0 else _binary(BinaryOp.DIV, literal(1, span), product, span)
+    common = promote(promote(base.type, exponent.type), Weak.COMPLEX)
+    z, w = (Typed(convert(x, concrete(common), span), common) for x in (base, exponent))
+    one = Typed(convert(literal(1, span), concrete(common), span), common)
+    if number == 0:
+        return one
+    logarithm = _call(Function.LOG, (z,), span)
+    power = _call(Function.EXP, (_binary(BinaryOp.MUL, w, logarithm, span),), span)
+    if number is not None:
+        return power
+    zero = _binary(BinaryOp.EQ, w, literal(0, span), span)
+    return Typed(ir.Select(zero.expr, one.expr, power.expr, span=span), common)
 
 
 def _conditional(
@@ -303,7 +309,7 @@ def _call(function: Function, values: tuple[Typed, ...], span: Span) -> Typed:
             return values[0]  # its negative wraps around, to what may be larger
         return _binary(BinaryOp.MAX, values[0], _unary(UnaryOp.NEG, values[0], span), span)
     needs(common is not DType.BOOL, function.value, "a number", common, span)
-    if function is Function.POW and is_complex(values[0].type):
+    if function is Function.POW and is_complex(common):
         return _complex_power(values[0], values[1], span)
     if is_complex(common) and function not in OF_COMPLEX:
         hint = "write a * b + c" if function is Function.FMA else PARTS
