@@ -231,7 +231,7 @@ def _power(base: Typed, exponent: int, span: Span) -> Typed:
 
 
 def _complex_power(base: Typed, exponent: Typed, span: Span) -> Typed:
-    """Of small whole numbers, as in NumPy, a product or 1 over one; else exp(w * log(z)), 1 for w 0."""
+    """Of small whole numbers a product, or 1 over one; else exp(w * log(z)), and 1 where w is 0."""
     number = exponent.expr.value if isinstance(exponent.expr, ir.Const) else None
     if exponent.type is Weak.INT and isinstance(number, int) and 0 < abs(number) <= MAX_POWER:
         product = _power(base, abs(number), span)

@@ -4,7 +4,8 @@ Looks for: a block of which each place takes reductions of its own column, whose
 beside it. Processor: a strip of columns at a time, in vectors along it, with the results in the
 first-level cache, or of a vector's columns in a register; eight rows at a time go into registers
 first, so that the results are loaded and stored once for these. Float sums are in blocks of that,
-long ones in blocks of blocks; threads over strips.
+long ones in blocks of blocks; threads over strips. Rows of a caller's array of columns are the
+same, whether they are reduced or walked again: what is kept of them lies along the columns, too.
 """
 
 from collections.abc import Iterator, Sequence
@@ -42,21 +43,41 @@ def processor(draft: Draft, nest: Nest) -> tuple[Draft, ...]:
 
 
 def of_callers(draft: Draft, nest: Nest) -> tuple[Draft, ...]:
-    """Where rows are reduced altogether, variants for arrays of columns: callers may give their
-    arrays with the axes in another order. None where that leads to no arrays of columns.
+    """Where rows are reduced, variants for arrays of columns: callers may give their arrays with
+    the axes in another order. Of rows that are walked again, one variant for all lengths. None
+    where that leads to no arrays of columns.
     """
     if draft.loop_dim is None:
         return ()
     draft, nest = _copied(draft, nest)
     region = region_of(draft, nest)
+    walked = False
     for name in region.blocks:
         block, row = nest_of(draft.kernel, name), region.variable(name, region.rows[-1])
-        if len(block.spatial) > 1 or len(block.reduction) > 1:
+        walked |= len(block.spatial) > 1
+        if len(block.spatial) > 2 or len(block.reduction) > 1:
             return ()
         first = [read.indices[0] == Var(row) for read in block.reads if row in read.variables]
         if block.reduction and not (first and all(first)):
             return ()
-    return tuple(strips(draft, region, region.rows[-1], f"{draft.kernel.dims[0]} >= 0"))
+    line = region.rows[-1]
+    if walked:
+        try:
+            draft = _turned(draft.settled(*region.drawn), region)
+            return (_strip(draft, region, line, WIDE, DEEP[:1]),)
+        except Declined:
+            return ()
+    return tuple(strips(draft, region, line, f"{draft.kernel.dims[0]} >= 0"))
+
+
+def _turned(draft: Draft, region: Region) -> Draft:
+    """With lines that are kept from one walk to the next of as many columns as the arrays are."""
+    for name in region.drawn:
+        nest = nest_of(draft.kernel, name)
+        if len(nest.spatial) > 1:
+            for write in nest.writes:
+                draft = draft.step("transform_layout", buffer=write.buffer, order=[1, 0])
+    return draft
 
 
 def _copied(draft: Draft, nest: Nest) -> tuple[Draft, Nest]:

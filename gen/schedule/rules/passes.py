@@ -5,7 +5,7 @@ rows are walked once more (softmax), or are reduced altogether (a sum, a norm). 
 computed at the row, while it is in the caches. Passes that do not wait for each other become one.
 Processor: each pass in vectors, a reduction in several of them, so that none waits for the one
 before; float sums in blocks, and long ones in blocks of blocks, for their rounding; threads over
-rows. Where rows are reduced altogether, callers may have arrays of columns: `columns` has those.
+rows. Callers may have arrays of columns, as where an axis is the first one: `columns` has those.
 Short rows are taken several at a time: `parts.short_rows`.
 """
 
