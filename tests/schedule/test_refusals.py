@@ -105,6 +105,11 @@ def ragged_rows(m, n, count: int64[n], x: float32[n], y: Out[float32[m, n]]):
 """
 
 REFUSALS = [
+    (
+        PAIR,
+        "merge: {loops: [t.i, y.i, z.i], as: [w.i]}\n- fission: {loop: w.i, before: a}",
+        "block 'a' is not in loop 'w.i'",
+    ),
     (UPPER, "peel: {loop: y.i, at: y.j}", "loop 'y.j' is not around loop 'y.i'"),
     (
         BAND,
