@@ -37,7 +37,14 @@ MUTATED = [
 ]
 WRITTEN = [path for path in SHIPPED if "\nrecipes:" in path.read_text("utf-8")]
 CHOSEN = [path for path in SHIPPED if path not in WRITTEN]  # by rules, which prove as they choose
-LONG = {"layer_norm", "lstm", "rms_norm", "sum", "trmm"}  # of which the others have all steps
+LONG = {
+    "layer_norm",
+    "lstm",
+    "rms_norm",
+    "sum",
+    "triangular_solve",
+    "trmm",
+}  # of which the others have all steps
 STEPPED = [
     pytest.param(path, marks=pytest.mark.thorough if seldom or path.stem in LONG else ())
     for paths, seldom in (

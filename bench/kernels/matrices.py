@@ -18,6 +18,14 @@ from .kernel import (
     two,
 )
 
+TRIANGLES = Values(
+    lambda rng, shape, _: (
+        rng.standard_normal(shape, dtype=np.float32) / np.float32(max(1, shape[-1]))
+        + 2 * np.eye(*shape, dtype=np.float32)
+    )
+)
+"""Which solving with changes little, below the diagonal and above."""
+
 
 def kernels() -> Iterator[Kernel]:
     yield Kernel(
@@ -108,6 +116,15 @@ def _thin() -> Iterator[Kernel]:
         lambda a, b: np.matmul(np.tril(a), b),
         lambda m, n: m * m * n,
         two((1024, 1024), (128, 128)),
+    )
+    yield Kernel(
+        "triangular_solve",
+        lambda m, n: ((m, m), (m, n)),
+        same,
+        lambda a, b: np.linalg.solve(np.tril(a), b),
+        lambda m, n: m * m * n,
+        two((1024, 1024), (128, 128)),
+        values=(TRIANGLES,),
     )
     yield from (_quantised("matvec_int8", WEIGHTS, 2), _quantised("matvec_int4", PIXELS, 1))
 

@@ -93,6 +93,10 @@ def _trmm(out: Array | None, a: Array, b: Array) -> Call:
     return lambda: scipy.linalg.blas.strmm(1.0, a.T, b.T, side=1, lower=0).T
 
 
+def _triangular_solve(out: Array | None, a: Array, b: Array) -> Call:
+    return lambda: scipy.linalg.solve_triangular(a, b, lower=True, check_finite=False)
+
+
 def _sqdist(out: Array | None, x: Array, y: Array) -> Call:
     x, y = x.astype(np.float64), y.astype(np.float64)  # which it would do in each call
     return lambda: scipy.spatial.distance.cdist(x, y, "sqeuclidean")
@@ -116,6 +120,7 @@ KERNELS = {
     "logsumexp_first": _logsumexp(0),
     "logsumexp_last": _logsumexp(-1),
     "cross_entropy": _cross_entropy,
+    "triangular_solve": _triangular_solve,
     "trmm": _trmm,
     "sqdist": _sqdist,
 }

@@ -53,7 +53,7 @@ _plain = (
     *("matmul", "softmax", "exp", "layer_norm", "transpose", "blur", "cumsum"),
     *("gelu", "grey", "sobel", "unsharp", "log", "log1p", "expm1", "tanh", "sin", "cos", "sigmoid"),
     *("silu", "gelu_tanh", "softplus", "log_softmax", "rms_norm", "cross_entropy", "histogram"),
-    *("matvec", "trmm", "sqdist", "attention"),
+    *("matvec", "triangular_solve", "trmm", "sqdist", "attention"),
     *("gaussian", "heat2d", "resize", "conv2d", "depthwise_conv2d", "unsharp_mask", "conv1d"),
     *("exclusive_cumsum", "reverse_cumsum", "cumprod", "rope", "matvec_int8", "matvec_int4"),
 )

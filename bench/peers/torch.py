@@ -158,6 +158,7 @@ FUNCTIONS: dict[str, Callable[..., Tensor]] = {
     "matmul_tall": torch.matmul,
     "matvec": torch.mv,
     "vecmat": lambda a, x: torch.mv(a.t(), x),
+    "triangular_solve": lambda a, b: torch.linalg.solve_triangular(a, b, upper=False),
     "trmm": lambda a, b: torch.tril(a) @ b,
     "sqdist": _distances,
     "attention": F.scaled_dot_product_attention,

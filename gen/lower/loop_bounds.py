@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import final
 
 from ..ir import nodes as ir
-from ..ir.algebra import conjunction, conjuncts, less
+from ..ir.algebra import conjunction, conjuncts, index, less
 from ..ir.index.facts import Facts, map_inside, of_kernel
 from ..ir.index.inequalities import Ranges, inequalities, least, threshold
 from ..ir.index.linear import Linear, constant, linear
@@ -49,6 +49,8 @@ def _visit(stmt: ir.Stmt, facts: Facts, in_edge: bool) -> ir.Stmt:
             return unguarded(stmt, facts)
         case ir.Loop():
             return _loop(stmt, facts, in_edge)
+        case ir.Delinearize():
+            return _fused(stmt, facts, in_edge)
         case _:
             return map_inside(stmt, facts, lambda s, inside: _visit(s, inside, in_edge))
 
@@ -94,6 +96,26 @@ def _loop(loop: ir.Loop, facts: Facts, in_edge: bool) -> ir.Stmt:
     if once and len(parts) > 1 and _worth_a_thread(loop):
         return _together(loop, parts)
     return seq(tuple(parts))
+
+
+def _fused(stmt: ir.Delinearize, facts: Facts, in_edge: bool) -> ir.Stmt:
+    """A fused loop cannot be cut, as the parts of one of its variables are no range of it. Where a
+    tile in registers is inside, an If is around the full part, and one around the edge: else all
+    tiles would be as small as those at the edge are.
+    """
+    inside = facts.inside(stmt)
+    tile = any(b.scope is ir.Scope.REGISTER for b in _temporaries(stmt.body))
+    for var, extent in zip(stmt.vars, stmt.extents, strict=True) if tile and not in_edge else ():
+        loop = ir.Loop(var, index(0), extent, ir.LoopKind.SERIAL, stmt.body)
+        first, last = _full_part(loop, inside, in_edge)
+        if first is None and last is not None:
+            full, edge = less(ir.Var(var), last), ir.Binary(ir.BinaryOp.LE, last, ir.Var(var))
+            parts = (
+                ir.If(full, _visit(stmt.body, inside.where(full), in_edge)),
+                ir.If(edge, _visit(stmt.body, inside.where(edge), True)),
+            )
+            return replace(stmt, body=ir.Seq(parts))
+    return replace(stmt, body=_visit(stmt.body, inside, in_edge))
 
 
 def _worth_a_thread(loop: ir.Loop) -> bool:

@@ -27,6 +27,7 @@ def test_the_manifest_names_the_inputs() -> None:
         "lstm": {"c": ["h0", "c0"]},
         "multiply_add": {"r": ["x", "y", "z"]},
         "reverse_cumsum": {"y": ["x"]},
+        "triangular_solve": {"x": ["b"]},
         "trmm": {"c": ["b"]},
     }
     assert shared == expected | others

@@ -86,7 +86,10 @@ def test_right_at_small_sizes(name: str) -> None:
         assert compare(reference, kernel, arrays, found).worst <= 1, found
 
 
-BESIDE = "blur conv2d depthwise_conv2d gaussian grey heat2d resize sobel trmm unsharp unsharp_mask"
+BESIDE = (
+    "blur conv2d depthwise_conv2d gaussian grey heat2d resize sobel triangular_solve trmm unsharp"
+    " unsharp_mask"
+)
 """Neighbours' values are read beside tiles, with a stride, or along a diagonal."""
 
 

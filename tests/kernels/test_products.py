@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
 from numpy.typing import NDArray
 
 import tilesmith as ts
@@ -59,6 +60,33 @@ def test_a_triangle_is_all_that_is_read(m: int) -> None:
     np.fill_diagonal(a, np.nan)
     np.fill_diagonal(lower, 1)
     np.testing.assert_allclose(ts.trmm(a, b, unit_diagonal=True), lower @ b, rtol=1e-9)
+
+
+@pytest.mark.parametrize(("m", "n"), [(3, 1), (70, 1), (3, 5), (70, 37)])
+@both_types
+def test_triangles_are_solved_with(m: int, n: int, dtype: Any) -> None:
+    """All that SciPy's function solves, by views, as the documentation has them."""
+    a = (random(m, m) / m + 2 * np.eye(m)).astype(dtype)
+    b, right = random(m, n, dtype=dtype), random(n, m, dtype=dtype)
+    solve, close = scipy.linalg.solve_triangular, {"rtol": 0, "atol": 100 * np.finfo(dtype).eps}
+    lower, upper = np.tril(a), np.triu(a)
+    ours = ts.triangular_solve
+    for found, expected in (
+        (ours(a, b), solve(a, b, lower=True)),
+        (ours(a[::-1, ::-1], b[::-1])[::-1], solve(a, b)),
+        (ours(a.T, b), solve(a, b, trans=1)),
+        (ours(a.T[::-1, ::-1], b[::-1])[::-1], solve(a, b, trans=1, lower=True)),
+        (ours(a.T, right.T).T, right @ np.linalg.inv(upper)),
+        (ours(a.T[::-1, ::-1], right.T[::-1])[::-1].T, right @ np.linalg.inv(lower)),
+        (ours(a, b, unit_diagonal=True), solve(a, b, lower=True, unit_diagonal=True)),
+    ):
+        np.testing.assert_allclose(found, expected, **close)
+    a[np.triu_indices(m, 1)] = np.nan
+    np.testing.assert_allclose(ours(a, b), solve(lower, b, lower=True), **close)
+    np.fill_diagonal(a, np.nan)
+    one = solve(lower, b, lower=True, unit_diagonal=True)
+    np.testing.assert_allclose(ours(a, b, unit_diagonal=True), one, **close)
+    np.testing.assert_allclose(ours(np.zeros((2, 0, 0)), np.zeros((2, 0, 3))), np.zeros((2, 0, 3)))
 
 
 def test_points_far_from_the_origin_keep_their_distances() -> None:

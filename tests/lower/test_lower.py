@@ -503,3 +503,47 @@ def k(n, s: int64, x: float32[n], y: Out[float32[n]]):
     bounds = [loop.upper for loop in loops(state.kernel.body) if loop.var == "y.k_0"]
     assert {expr_to_text(b) for b in bounds} == {"s // 4", "(s + 3) // 4"}
     assert_same(plain.kernel, state.kernel, (1, 2, 9), {"s": 6})
+
+
+FUSED_TILES = """\
+def product(m, n, p, a: float32[m, p], b: float32[p, n], y: Out[float32[m, n]]):
+    with allocate(t=float32[m, n]):
+        for t.i in range(m):
+            for t.j in range(n):
+                for t.k in range(p):
+                    with block(
+                        "t",
+                        i=spatial(t.i),
+                        j=spatial(t.j),
+                        k=reduction(t.k),
+                        initialises=True,
+                    ):
+                        t[i, j] = combine.sum(t[i, j], a[i, k] * b[k, j])
+        for y.i in range(m):
+            for y.j in range(n):
+                with block("y", i=spatial(y.i), j=spatial(y.j)):
+                    y[i, j] = t[i, j]
+"""
+
+
+def test_whole_tiles_in_a_fused_loop_have_no_masks() -> None:
+    """Parts of it are no ranges that could be cut: an If is around the whole tiles, and another."""
+    before = start(FUSED_TILES)
+    recipe = """\
+- split: {loop: t.j, factors: [null, 4]}
+- reorder: {loops: [t.i, t.j_0, t.k, t.j_1]}
+- reverse_compute_at: {block: y, loop: t.j_0}
+- decompose_reduction: {block: t, loop: t.k}
+- set_scope: {buffer: t, scope: register}
+- vectorize: {loop: t.init.j_1, width: 4}
+- vectorize: {loop: t.j_1, width: 4}
+- vectorize: {loop: y.j, width: 4}
+- fuse: {loops: [t.i, t.j_0], as: t.tiles}"""
+    state = lower(schedule(before, recipe)[-1].state, Cpu(Level.V2).lowering)
+    prove(before.kernel, state)
+    assert_same(before.kernel, state.kernel, (0, 1, 4, 7, 9))
+    whole, edge = (n for n in walk(state.kernel) if isinstance(n, If))
+    assert expr_to_text(whole.condition) == "t.j_0 < n // 4"
+    assert all(b.predicate == TRUE for b in blocks(whole))
+    assert expr_to_text(edge.condition) == "n // 4 <= t.j_0"
+    assert all(b.predicate != TRUE for b in blocks(edge))

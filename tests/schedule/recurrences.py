@@ -80,6 +80,24 @@ def substitution(n, a: float32[n, n], y: InOut[float32[n]]):
 """
 
 
+CHOLESKY = """\
+def cholesky(n, a: InOut[float32[n, n]]):
+    for a.i in range(n):
+        for a.j in range(a.i):
+            for a.k in range(a.j):
+                with block("a", i=spatial(a.i), j=spatial(a.j, i), k=reduction(a.k, j)):
+                    a[i, j] = combine.sum(a[i, j], -(a[i, k] * a[j, k]))
+            with block("a_1", i=spatial(a.i), j=spatial(a.j, i)):
+                a[i, j] = a[i, j] / a[j, j]
+        for a_2.k in range(a.i):
+            with block("a_2", i=spatial(a.i), k=reduction(a_2.k, i)):
+                a[i, i] = combine.sum(a[i, i], -(a[i, k] * a[i, k]))
+        with block("a_3", i=spatial(a.i)):
+            a[i, i] = sqrt(abs(a[i, i]) + 4.0)
+"""
+"""For any matrix: what a root is drawn of is above 0."""
+
+
 def gauss_seidel(x: Array, b: int, c: int) -> Mapping[str, Array]:
     for i in range(1, x.shape[0]):
         for j in range(1, x.shape[1]):
@@ -132,7 +150,16 @@ def substitution(a: Array, y: Array) -> Mapping[str, Array]:
     return {"y": y}
 
 
+def cholesky(a: Array) -> Mapping[str, Array]:
+    for i in range(len(a)):
+        for j in range(i):
+            a[i, j] = (a[i, j] - a[i, :j] @ a[j, :j]) / a[j, j]
+        a[i, i] = np.sqrt(abs(a[i, i] - a[i, :i] @ a[i, :i]) + 4)
+    return {"a": a}
+
+
 TEXTS = {
+    cholesky: CHOLESKY,
     gauss_seidel: GAUSS_SEIDEL,
     jacobi: JACOBI,
     heat: HEAT,

@@ -4,7 +4,17 @@ import pytest
 
 from gen.errors import ScheduleError
 from gen.ir.text.printer import to_text
-from gen.schedule.examples import BLUR, PAIR, ROW_SQUARES, ROW_SUM, SCALE, SHARE, STENCIL, TWICE
+from gen.schedule.examples import (
+    BELOW,
+    BLUR,
+    PAIR,
+    ROW_SQUARES,
+    ROW_SUM,
+    SCALE,
+    SHARE,
+    STENCIL,
+    TWICE,
+)
 
 from .support import assert_same, schedule, start
 
@@ -359,6 +369,36 @@ def test_a_loop_that_is_numbered_anew_is_not_shared_as_before(text: str, recipe:
     after = schedule(before, recipe)[-1].state
     assert not any(source.shared for source in after.flow.values())
     assert_same(before.kernel, after.kernel, (0, 1, 3, 6))
+
+
+FROM_ROW = """\
+def from_row(n, x: float32[n, n], y: InOut[float32[n]]):
+    for y.i in range(n):
+        for y.j in range(y.i, n):
+            with block("y", i=spatial(y.i), j=reduction(y.j, i, n)):
+                y[i] = combine.sum(y[i], x[i, j])
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "parts"),
+    [
+        (BELOW, ("range(y.i_0 * 4)", "range(y.i_0 * 4, y.i_0 * 4 + y.i_1)")),
+        (
+            FROM_ROW,
+            ("range(y.i_0 * 4 + y.i_1, min(y.i_0 * 4 + 3, n))", "range(min(y.i_0 * 4 + 3, n), n)"),
+        ),
+    ],
+)
+def test_peel_cuts_where_a_loop_further_out_says(text: str, parts: tuple[str, str]) -> None:
+    """What the rows of a block share is a rectangle, whether it is the first part or the second."""
+    before = start(text)
+    recipe = (
+        "- split: {loop: y.i, factors: [null, 4]}\n- peel: {loop: y.j, at: y.i_0, as: [y.a, y.b]}"
+    )
+    after = schedule(before, recipe)[-1].state
+    assert_same(before.kernel, after.kernel, (0, 1, 3, 6, 9))
+    assert all(part in to_text(after.kernel) for part in parts), to_text(after.kernel)
 
 
 def test_a_loop_that_keeps_its_iterations_is_shared_as_before() -> None:

@@ -10,6 +10,7 @@ from gen.targets.cpu import jit
 from .compiled import Case, Reference, assert_right, compile_all
 from .recurrences import (
     TEXTS,
+    cholesky,
     floyd_warshall,
     gauss_seidel,
     heat,
@@ -75,6 +76,24 @@ STEPS = {
         "- parallel: {loop: y.i}",
     ),
     "tiles of a triangle": (substitution, "- tile: {loops: [y.i, y.k], sizes: [3, 2]}"),
+    "Cholesky in blocks: rectangles in tiles of vectors, then triangles": (
+        cholesky,
+        "- split: {loop: a.i, factors: [null, 4], as: [a.i0, a.i1]}\n"
+        "- peel: {loop: a.j, at: a.i0, as: [a.c, a.j]}\n"
+        "- fission: {loop: a.i1, before: a, as: [a_4.i1, a.i1]}\n"
+        "- split: {loop: a.c, factors: [null, 4], as: [a.c0, a.c1]}\n"
+        "- reorder: {loops: [a.c0, a_4.i1, a.c1]}\n"
+        "- peel: {loop: a.k_2, at: a.c0, as: [a.p, a.q]}\n"
+        "- before: {block: a_4_2, other: a_4, loop: a.c0}\n"
+        "- split: {loop: a_4_2.i1, factors: [2, 2], as: [a.r, a.r1]}\n"
+        "- split: {loop: a_4_2.c1, factors: [2, 2], as: [a.s, a.s1]}\n"
+        "- reorder: {loops: [a.r, a.s, a.p, a.r1, a.s1]}\n"
+        "- unroll: {loop: a.r1}\n- unroll: {loop: a.s1}\n- vectorize: {loop: a.p, width: 4}\n"
+        "- peel: {loop: a.k, at: a.i0, as: [a.u, a.k]}\n"
+        "- before: {block: a_5, other: a, loop: a.i0}\n- vectorize: {loop: a.u, width: 4}\n"
+        "- peel: {loop: a_2.k, at: a.i0, as: [a_2.u, a_2.k]}\n"
+        "- before: {block: a_2_2, other: a, loop: a.i0}\n- vectorize: {loop: a_2.u, width: 4}",
+    ),
     "rows of paths": (
         floyd_warshall,
         "- parallel: {loop: p.i}\n- vectorize: {loop: p.j, width: 4}",

@@ -81,7 +81,46 @@ def stacked(n, x: float32[n, n, n], y: InOut[float32[n, n, n]]):
                     y[i, j, k] = x[i, j, k] * 2.0
 """
 
+BAND = """\
+def band(n, x: float32[n, n], y: InOut[float32[n, n]]):
+    for y.i in range(n):
+        for y.j in range(y.i, min(y.i + 3, n)):
+            with block("y", i=spatial(y.i), j=spatial(y.j, i, min(i + 3, n))):
+                y[i, j] = x[i, j] * 2.0
+"""
+
+RAGGED_ROWS = """\
+def ragged_rows(m, n, count: int64[n], x: float32[n], y: Out[float32[m, n]]):
+    for y.k in range(m):
+        for y.i in range(n):
+            for y.j in range(count[y.i]):
+                with block(
+                    "y",
+                    k=spatial(y.k),
+                    i=spatial(y.i),
+                    j=reduction(y.j, count[i]),
+                    initialises=True,
+                ):
+                    y[k, i] = combine.sum(y[k, i], x[i])
+"""
+
 REFUSALS = [
+    (
+        PAIR,
+        "merge: {loops: [t.i, y.i, z.i], as: [w.i]}\n- fission: {loop: w.i, before: a}",
+        "block 'a' is not in loop 'w.i'",
+    ),
+    (UPPER, "peel: {loop: y.i, at: y.j}", "loop 'y.j' is not around loop 'y.i'"),
+    (
+        BAND,
+        "split: {loop: y.i, factors: [null, 4]}\n- peel: {loop: y.j, at: y.i_0}",
+        "both ends of loop 'y.j' depend on loops inside of 'y.i_0'; one has to",
+    ),
+    (
+        RAGGED_ROWS,
+        "decompose_reduction: {block: y, loop: y.j}\n- peel: {loop: y.j, at: y.k}",
+        "nothing bounds `count[y.i]` inside of loop 'y.k'",
+    ),
     (TWICE, "split: {loop: y.i, factors: [4]}", "it takes at least two factors"),
     (TWICE, "split: {loop: y.i, factors: [null, 0]}", "factor 0 is not positive"),
     (TWICE, "split: {loop: y.i, factors: [null, null]}", "only one factor can be inferred"),

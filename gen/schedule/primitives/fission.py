@@ -16,10 +16,12 @@ class Fission(Primitive):
 
     The opposite of `merge`; `as` names the loops. What one statement hands another in the same
     iteration is then kept for all iterations. A barrier between two statements is one between
-    their loops.
+    their loops. With `before` the loop is cut in two alone: the second part begins with the
+    statement that has that block, so what has to stay together does.
     """
 
     loop: str
+    before: str | None = None
     as_: tuple[str, ...] | None = None
 
     aliases = ("loop_distribution",)
@@ -28,12 +30,14 @@ class Fission(Primitive):
         loop = edit.loop_named(state.kernel, self.loop)
         if any(isinstance(s, Transfer) for s in edit.under(loop)):
             raise CannotApply(f"ranks hand each other messages in loop '{self.loop}'")
-        if len(_parted(loop)) < 2:
+        if sum(not isinstance(s, Barrier) for s in edit.under(loop)) < 2:
             raise CannotApply(f"there is one statement in loop '{self.loop}'")
         if isinstance(loop.body, Delinearize):
             raise CannotApply(f"loop '{self.loop}' is fused; its parts have no loops of their own")
-        if len(self._names(loop)) != len(_parted(loop)):
-            raise CannotApply(f"`as` must give {len(_parted(loop))} names")
+        groups = self._groups(loop)
+        count = sum(not isinstance(s, Barrier) for s in groups)
+        if len(self._names(loop)) != count:
+            raise CannotApply(f"`as` must give {count} names")
         edit.require_serial(loop)
         edit.require_free_loops(state.kernel, self._names(loop), {self.loop})
         names = self._names(loop)
@@ -46,20 +50,38 @@ class Fission(Primitive):
             body = substitute(statement, {loop.var: Var(name)})
             return replace(loop, var=name, body=body)
 
-        parts = tuple(map(alone, edit.under(loop)))
+        parts = tuple(map(alone, groups))
         kernel = edit.rebuild(state.kernel, replace_stmt(edit.tree(state.kernel), loop, seq(parts)))
         return Scheduled(kernel, edit.rename_shared(state.flow, {loop.var: names}))
 
     def _names(self, loop: Loop) -> tuple[str, ...]:
         """By default each is named after its first block."""
         index = loop.var.split(".", 1)[1]
-        return self.as_ or tuple(f"{blocks(s)[0].name}.{index}" for s in _parted(loop))
+        parted = (s for s in self._groups(loop) if not isinstance(s, Barrier))
+        return self.as_ or tuple(f"{blocks(s)[0].name}.{index}" for s in parted)
+
+    def _groups(self, loop: Loop) -> tuple[Stmt, ...]:
+        """What goes into a loop of its own, and the barriers between."""
+        items = edit.under(loop)
+        if self.before is None:
+            return items
+        at = next((k for k, s in enumerate(items) if _has(s, self.before)), None)
+        if at is None:
+            raise CannotApply(f"block '{self.before}' is not in loop '{self.loop}'")
+        if at == 0:
+            raise CannotApply(f"block '{self.before}' is in the loop's first statement")
+        return seq(items[:at]), seq(items[at:])
 
     EXAMPLES = (
         Example(
             "The temporary holds all elements again",
             TWICE,
             "- merge: {loops: [t.i, y.i], as: [z.i]}\n- fission: {loop: z.i, as: [t.i, y.i]}",
+        ),
+        Example(
+            "In two, of which one keeps two statements together",
+            PAIR,
+            "- merge: {loops: [t.i, y.i, z.i], as: [w.i]}\n- fission: {loop: w.i, before: y}",
         ),
         Example(
             "There is nothing to take apart",
@@ -73,9 +95,14 @@ class Fission(Primitive):
             "- merge: {loops: [t.i, y.i, z.i], as: [w.i]}\n- fission: {loop: w.i, as: [t.i, y.i]}",
             refused="`as` must give 3 names",
         ),
+        Example(
+            "There is nothing before the first statement",
+            PAIR,
+            "- merge: {loops: [t.i, y.i, z.i], as: [w.i]}\n- fission: {loop: w.i, before: t}",
+            refused="block 't' is in the loop's first statement",
+        ),
     )
 
 
-def _parted(loop: Loop) -> tuple[Stmt, ...]:
-    """The statements that get loops."""
-    return tuple(s for s in edit.under(loop) if not isinstance(s, Barrier))
+def _has(s: Stmt, block: str) -> bool:
+    return any(b.name == block for b in blocks(s))

@@ -4,20 +4,25 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ...ir.algebra import add, index, sub
-from ...ir.index.bounds import larger, smaller
+from ...ir.index.bounds import highest, larger, lowest, smaller
 from ...ir.nodes import Expr, Loop, Stmt, Var
-from ...ir.walk import ancestors, blocks, replace_stmt, seq, substitute
+from ...ir.text.print_expr import expr_to_text
+from ...ir.walk import ancestors, blocks, replace_stmt, seq, substitute, variables
 from ...poly.certificate import Flow, Scheduled, Source
 from ..base import Example, Primitive
 from ..edit import tree as edit
 from ..edit.moving import new_names, renamed
 from ..edit.tree import CannotApply
-from ..examples import ROW_SUM, STENCIL
+from ..examples import BELOW, ROW_SQUARES, ROW_SUM, STENCIL
 
 
 class Peel(Primitive):
     """Cuts a loop in two that run one after the other: its first `at` iterations and the rest, or
     where `at` is negative its last `-at` and what is before.
+
+    Where `at` names a loop further out, one part is what all iterations of the loops inside of that
+    one share: of the terms of a row of a triangle, the first part is those that all rows of a block
+    have, which are a rectangle, and the rest is the block's own triangle.
 
     `as` names the two loops. The blocks of the first part get names of their own, so that each part
     can be scheduled its own way; a guard or a bound that one part never meets is gone after
@@ -25,7 +30,7 @@ class Peel(Primitive):
     """
 
     loop: str
-    at: int
+    at: int | str
     as_: tuple[str, ...] | None = None
 
     aliases = ("partition", "loop_partition", "cut_loop")
@@ -47,7 +52,7 @@ class Peel(Primitive):
         root = edit.tree(state.kernel)
         first, rest = self._names()
         new = new_names(state.kernel, (loop.body,))
-        cut = self._cut(loop, root)
+        cut = self._cut(loop, ancestors(root, loop))
         head = substitute(renamed(loop.body, new), {loop.var: Var(first)})
         tail = substitute(loop.body, {loop.var: Var(rest)})
         parts = (
@@ -62,18 +67,51 @@ class Peel(Primitive):
     def _names(self) -> tuple[str, ...]:
         return self.as_ or (f"{self.loop}_0", f"{self.loop}_1")
 
-    def _cut(self, loop: Loop, root: Stmt) -> Expr:
+    def _cut(self, loop: Loop, around: tuple[Stmt, ...]) -> Expr:
         """Where the second part begins, never outside of the loop."""
-        around = edit.ranges_of(ancestors(root, loop))
+        ranges = edit.ranges_of(around)
+        if isinstance(self.at, str):
+            return self._shared(loop, self.at, around)
         if self.at > 0:
-            return smaller(add(loop.lower, self.at), loop.upper, around)
-        return larger(sub(loop.upper, index(-self.at)), loop.lower, around)
+            return smaller(add(loop.lower, self.at), loop.upper, ranges)
+        return larger(sub(loop.upper, index(-self.at)), loop.lower, ranges)
+
+    def _shared(self, loop: Loop, outer: str, around: tuple[Stmt, ...]) -> Expr:
+        """Where what all iterations inside of the outer loop share ends, or where it begins."""
+        place = next((k for k, s in enumerate(around) if _is_loop(s, outer)), None)
+        if place is None:
+            raise CannotApply(f"loop '{outer}' is not around loop '{self.loop}'")
+        ranges, inside = edit.ranges_of(around), edit.ranges_of(around[place + 1 :])
+        changing = {r.var for r in inside}
+        from_, to = (bool(variables(e) & changing) for e in (loop.lower, loop.upper))
+        if from_ == to:
+            both = "both ends" if to else "neither end"
+            raise CannotApply(
+                f"{both} of loop '{self.loop}' depend{'' if to else 's'} on loops inside of"
+                f" '{outer}'; one has to"
+            )
+        cut = lowest(loop.upper, inside) if to else highest(loop.lower, inside)
+        if cut is None:
+            end = expr_to_text(loop.upper if to else loop.lower)
+            raise CannotApply(f"nothing bounds `{end}` inside of loop '{outer}'")
+        return larger(cut, loop.lower, ranges) if to else smaller(cut, loop.upper, ranges)
 
     EXAMPLES = (
         Example(
             "The element without a left neighbour by itself",
             STENCIL,
             "- peel: {loop: y.i, at: 1, as: [y.first, y.i]}",
+        ),
+        Example(
+            "What the rows of a block have all of, and the triangles on the diagonal",
+            BELOW,
+            "- split: {loop: y.i, factors: [null, 4]}\n- peel: {loop: y.j, at: y.i_0}",
+        ),
+        Example(
+            "A loop that ends where it does for all rows",
+            ROW_SQUARES,
+            "- peel: {loop: t.j, at: t.i}",
+            refused="neither end of loop 't.j' depends on loops inside of 't.i'; one has to",
         ),
         Example(
             "A loop of a reduction, whose init would run twice",
@@ -88,6 +126,10 @@ class Peel(Primitive):
             refused="`at` of 0 leaves the loop as it is",
         ),
     )
+
+
+def _is_loop(s: Stmt, name: str) -> bool:
+    return isinstance(s, Loop) and s.var == name
 
 
 def _flow(
