@@ -71,10 +71,13 @@ class _Both:
 def _check(old: ir.Stmt, new: ir.Stmt, both: _Both) -> None:
     match old, new:
         case ir.Block(), ir.Block():
-            _check_block(old, new, both)
+            _check_blocks([(old, new)], both)
         case ir.Seq(ours), ir.Seq(theirs) if len(ours) == len(theirs):
-            for a, b in zip(ours, theirs, strict=True):
-                _check(a, b, both)
+            pairs = tuple(zip(ours, theirs, strict=True))
+            _check_blocks([(a, b) for a, b in pairs if _are_blocks(a, b)], both)
+            for a, b in pairs:
+                if not _are_blocks(a, b):
+                    _check(a, b, both)
         case (
             (ir.Loop() | ir.Delinearize() | ir.If()) as a,
             (ir.Loop() | ir.Delinearize() | ir.If()) as b,
@@ -127,17 +130,45 @@ def _bounds(indices: Sequence[ir.Expr], shape: Sequence[ir.Expr]) -> Iterator[ir
 # ---------------------------------------------------------------- blocks
 
 
-def _check_block(old: ir.Block, new: ir.Block, both: _Both) -> None:
-    if both.is_alike and old == new:
-        return
-    for condition in _conditions(old, new):
-        ours, theirs = ((*_guards(old), *condition[0]), (*_guards(new), *condition[1]))
-        # What each iteration read is inside its array, as is proved.
-        asked = [b for p in ours for load in _always(p) for b in _read_within(load, both)]
-        _check_follows(new, both.ours, (*ours, *asked), both.theirs, theirs, "fewer")
-        _check_follows(new, both.theirs, theirs, both.ours, ours, "more")
-        return
-    raise Refused(f"block '{old.name}': narrowed, it computes something else", span=old.span)
+def _are_blocks(old: ir.Stmt, new: ir.Stmt) -> bool:
+    return isinstance(old, ir.Block) and isinstance(new, ir.Block)
+
+
+def _check_blocks(pairs: Sequence[tuple[ir.Stmt, ir.Stmt]], both: _Both) -> None:
+    """Blocks of one place. Of a loop that was unrolled they ask one question, which is answered
+    once.
+    """
+    answered = set[tuple[tuple[ir.Expr, ...], tuple[ir.Expr, ...]]]()
+    for old, new in pairs:
+        assert isinstance(old, ir.Block) and isinstance(new, ir.Block)
+        if both.is_alike and old == new:
+            continue
+        question = _question(old, new)
+        if question is None:
+            wrong = f"block '{old.name}': narrowed, it computes something else"
+            raise Refused(wrong, span=old.span)
+        if question not in answered:
+            _check_question(new, question, both)
+            answered.add(question)
+
+
+def _question(
+    old: ir.Block, new: ir.Block
+) -> tuple[tuple[ir.Expr, ...], tuple[ir.Expr, ...]] | None:
+    """Where each of the two combines a value, if that is all that they differ in."""
+    for ours, theirs in _conditions(old, new):
+        return (*_guards(old), *ours), (*_guards(new), *theirs)
+    return None
+
+
+def _check_question(
+    new: ir.Block, question: tuple[tuple[ir.Expr, ...], tuple[ir.Expr, ...]], both: _Both
+) -> None:
+    ours, theirs = question
+    # What each iteration read is inside its array, as is proved.
+    asked = [b for p in ours for load in _always(p) for b in _read_within(load, both)]
+    _check_follows(new, both.ours, (*ours, *asked), both.theirs, theirs, "fewer")
+    _check_follows(new, both.theirs, theirs, both.ours, ours, "more")
 
 
 def _read_within(load: ir.Expr, both: _Both) -> Iterator[ir.Expr]:
