@@ -243,15 +243,20 @@ def _check_follows(
     how: str,
 ) -> None:
     """Raises Refused where one runs and the other does not."""
-    known = _texts((*around.all_conditions, *guards))
-    for condition in (*other.all_conditions, *asked):
-        for part in conjuncts(condition):
-            if repr(part) not in known and part != TRUE and not _implied(around, guards, part):
-                raise Refused(
-                    f"block '{block.name}': narrowed, it would combine values in {how} iterations:"
-                    f" `{expr_to_text(part)}` is not known",
-                    span=block.span,
-                )
+    given = (*around.all_conditions, *guards)
+    known = _texts(given)
+    parts = [p for c in (*other.all_conditions, *asked) for p in conjuncts(c)]
+    parts = [p for p in dict.fromkeys(parts) if repr(p) not in known and p != TRUE]
+    held, named = _held(around, given, parts)
+    place = Site(held, (), ())
+    for part, condition in zip(parts, named, strict=True):
+        place, holds = _implied_at(place, condition)
+        if not holds:
+            raise Refused(
+                f"block '{block.name}': narrowed, it would combine values in {how} iterations:"
+                f" `{expr_to_text(part)}` is not known",
+                span=block.span,
+            )
 
 
 def _texts(conditions: Sequence[ir.Expr]) -> set[str]:
@@ -259,24 +264,29 @@ def _texts(conditions: Sequence[ir.Expr]) -> set[str]:
 
 
 def _implied(around: Around, guards: tuple[ir.Expr, ...], condition: ir.Expr) -> bool:
-    around, condition = _held(around, (*around.all_conditions, *guards), condition)
-    guards, unknown = (), tuple[ir.Expr, ...]()
+    held, (named,) = _held(around, (*around.all_conditions, *guards), (condition,))
+    return _implied_at(Site(held, (), ()), named)[1]
+
+
+def _implied_at(place: Site, condition: ir.Expr) -> tuple[Site, bool]:
+    """With the place in which all is an unknown number that isl cannot say of what was asked."""
     while True:
-        place = Site(around, guards, unknown)
         try:
             if place.implies(condition):
-                return True
+                return place, True
             place.require_known()
-            return False
+            return place, False
         except Unknown as found:
-            unknown = (*unknown, found.expr)
+            place = replace(place, unknown=(*place.unknown, found.expr))
 
 
-def _held(around: Around, given: tuple[ir.Expr, ...], asked: ir.Expr) -> tuple[Around, ir.Expr]:
+def _held(
+    around: Around, given: tuple[ir.Expr, ...], asked: Sequence[ir.Expr]
+) -> tuple[Around, tuple[ir.Expr, ...]]:
     """The same with a name for each value that is held between -FAR and FAR: a sum of it does not
     wrap around, as other sums of data may.
     """
-    found = (n for e in (*given, asked) for n in walk(e) if isinstance(n, ir.Expr) and _is_held(n))
+    found = (n for e in (*given, *asked) for n in walk(e) if isinstance(n, ir.Expr) and _is_held(n))
     values = dict.fromkeys(found)
     names = {value: f"held {k}" for k, value in enumerate(values)}
 
@@ -286,7 +296,7 @@ def _held(around: Around, given: tuple[ir.Expr, ...], asked: ir.Expr) -> tuple[A
     known = [named(e) for e in given]
     known += [ir.Binary(ir.BinaryOp.EQ, ir.Var(name), value) for value, name in names.items()]
     alone = Around(around.parameters, around.context)
-    return alone.enter((*around.all_variables, *names.values()), *known), named(asked)
+    return alone.enter((*around.all_variables, *names.values()), *known), tuple(map(named, asked))
 
 
 def _is_held(expr: ir.Expr) -> bool:
