@@ -177,6 +177,23 @@ def conv1d(x: Array, weight: Array, bias: Array) -> Array:
     return np.asarray(np.einsum("bcjq,kcq->bkj", windows, weight) + bias[:, None])
 
 
+def conv3d(x: Array, weight: Array, bias: Array) -> Array:
+    windows = np.lib.stride_tricks.sliding_window_view(x, weight.shape[2:], axis=(2, 3, 4))
+    return np.asarray(
+        np.einsum("bczijpqt,kcpqt->bkzij", windows, weight) + bias[:, None, None, None]
+    )
+
+
+def conv_transpose2d(x: Array, weight: Array, bias: Array) -> Array:
+    """With outputs two apart, of which one is cut off at each edge."""
+    (n, c, h, w), (p, q) = x.shape, weight.shape[2:]
+    wide = np.zeros((n, c, 2 * h + 2 * p - 3, 2 * w + 2 * q - 3), x.dtype)
+    wide[:, :, p - 1 : p - 1 + 2 * h : 2, q - 1 : q - 1 + 2 * w : 2] = x
+    windows = np.lib.stride_tricks.sliding_window_view(wide, (p, q), axis=(2, 3))
+    windows = windows[:, :, 1:-1, 1:-1, ::-1, ::-1]
+    return np.asarray(np.einsum("bcijpq,ckpq->bkij", windows, weight) + bias[:, None, None])
+
+
 def pooled(x: Array, border: float, f: Callable[..., Array]) -> Array:
     """Of windows of 3 by 3 pixels, every second, with a border of one pixel."""
     wide = np.pad(x, ((0, 0), (1, 1), (1, 1)), constant_values=border)

@@ -28,7 +28,8 @@ from gen.trial.inputs import random_arrays
 
 ROOT = Path(__file__).parents[1]
 SHIPPED = sorted((ROOT / "kernels_spec").glob("*.yaml"))
-MANY_DIMS = {"conv2d", "depthwise_conv2d"}  # too many for the interpreter; mutants take minutes
+MANY_DIMS = {"conv2d", "conv3d", "conv_transpose2d", "depthwise_conv2d"}
+"""Too many for the interpreter; mutants take minutes."""
 ALWAYS = {"blur", "cumsum", "grey", "norm", "softmax", "transpose"}
 MUTATED = [
     pytest.param(path, marks=() if path.stem in ALWAYS else pytest.mark.thorough)

@@ -74,3 +74,23 @@ def _windows() -> Iterator[Kernel]:
         limit=1e-3,
         most=(64, 512, 1 << 16, 512, 9),
     )
+    yield Kernel(
+        "conv3d",
+        lambda n, c, d, h, w, o, k: ((n, c, d, h, w), (o, c, k, k, k), (o,)),
+        lambda n, c, d, h, w, o, k: (n, o, d - k + 1, h - k + 1, w - k + 1),
+        references.conv3d,
+        lambda n, c, d, h, w, o, k: 2 * n * o * (d - k + 1) * (h - k + 1) * (w - k + 1) * c * k**3,
+        two((2, 32, 18, 34, 34, 32, 3), (1, 16, 10, 18, 18, 32, 3)),
+        limit=1e-3,
+        most=(8, 128, 64, 128, 128, 128, 5),
+    )
+    yield Kernel(
+        "conv_transpose2d",
+        lambda n, c, h, w, o, k: ((n, c, h, w), (c, o, k, k), (o,)),
+        lambda n, c, h, w, o, k: (n, o, 2 * h + k - 4, 2 * w + k - 4),
+        references.conv_transpose2d,
+        lambda n, c, h, w, o, k: 2 * n * o * h * w * c * k * k,
+        two((4, 64, 28, 28, 64, 4), (1, 32, 14, 14, 32, 4)),
+        limit=1e-3,
+        most=(16, 512, 128, 128, 512, 7),
+    )

@@ -55,6 +55,7 @@ _plain = (
     *("silu", "gelu_tanh", "softplus", "log_softmax", "rms_norm", "cross_entropy", "histogram"),
     *("matvec", "triangular_solve", "trmm", "sqdist", "attention"),
     *("gaussian", "heat2d", "resize", "conv2d", "depthwise_conv2d", "unsharp_mask", "conv1d"),
+    "conv3d",
     *("exclusive_cumsum", "reverse_cumsum", "cumprod", "rope", "matvec_int8", "matvec_int4"),
 )
 _reductions = (
@@ -72,6 +73,7 @@ KERNELS = {
     "add_layer_norm": _one_of_two(ts.add_layer_norm, 0),
     "add_rms_norm": _one_of_two(ts.add_rms_norm, 0, epsilon=2**-23),  # the reference's
     "mean_var": _one_of_two(ts.mean_var, 1, axis=-1),
+    "conv_transpose2d": _with(ts.conv_transpose2d, stride=2, padding=1),
     "max_pool2d": _with(ts.max_pool2d, size=3, padding=1),
     "avg_pool2d": _with(ts.avg_pool2d, size=3, padding=1),
     "matmul_tn": _with(lambda a, b, out: ts.matmul(a.T, b, out=out)),

@@ -143,6 +143,8 @@ FUNCTIONS: dict[str, Callable[..., Tensor]] = {
     "max_pool2d": lambda x: F.max_pool2d(x[None], 3, 2, 1)[0],
     "avg_pool2d": lambda x: F.avg_pool2d(x[None], 3, 2, 1)[0],
     "conv1d": F.conv1d,
+    "conv3d": F.conv3d,
+    "conv_transpose2d": lambda x, w, b: F.conv_transpose2d(x, w, b, stride=2, padding=1),
     "unsharp_mask": lambda x: 2 * x - gaussian(x),
     "log_softmax": lambda x: torch.log_softmax(x, -1),
     "rms_norm": lambda x, w: F.rms_norm(x, (x.shape[-1],), w),

@@ -24,6 +24,7 @@ from ..ir.nodes import (
     LoopKind,
     Scope,
     Stmt,
+    Var,
 )
 from ..ir.walk import accessed, map_nested, nested, substitute, walk
 from ..schedule.edit.unrolling import written_out
@@ -73,7 +74,14 @@ def _over(stmt: Stmt, name: str, facts: Facts, around: tuple[Loop, ...]) -> Iter
         if isinstance(node, Load | Destination) and node.buffer == name:
             for index in node.indices:
                 place = linear(resolve(substitute(index, values), known))
-                yield from map(loops.get, sorted(place.variables()))
+                moving = (v for v in sorted(place.variables()) if not _is_zero(v, known))
+                yield from map(loops.get, moving)
+
+
+def _is_zero(name: str, facts: Facts) -> bool:
+    """Whether the variable is one of a loop that runs once."""
+    value = linear(Var(name))
+    return facts.holds(value) and facts.holds(value * -1)
 
 
 def _has_no_index(loop: Loop) -> bool:

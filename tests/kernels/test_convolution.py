@@ -73,6 +73,45 @@ def test_depthwise_conv2d(dtype: Any, stride: int, padding: int, dilation: int) 
     np.testing.assert_allclose(y[1, 2], expected, rtol=2e-4, atol=2e-5)
 
 
+def transposed(x: Array, weight: Array, stride: int, padding: int, more: int) -> Array:
+    """One image: each element adds the weight, times it, to the output."""
+    (h, w), (o, p, q) = x.shape[1:], weight.shape[1:]
+    y = np.zeros((o, (h - 1) * stride + p + more, (w - 1) * stride + q + more))
+    for i in range(h):
+        for j in range(w):
+            at = np.s_[:, i * stride : i * stride + p, j * stride : j * stride + q]
+            y[at] += np.einsum("c,ckpq->kpq", x[:, i, j], weight)
+    return y[:, padding : y.shape[1] - padding, padding : y.shape[2] - padding]
+
+
+@DTYPES
+@pytest.mark.parametrize(
+    ("stride", "padding", "output_padding"),
+    [(1, 0, 0), (1, 1, 0), (2, 0, 0), (2, 1, 1), (2, 2, 0), (3, 0, 2), (3, 1, 0), (4, 2, 1)],
+)
+def test_conv_transpose2d(dtype: Any, stride: int, padding: int, output_padding: int) -> None:
+    options = {"stride": stride, "padding": padding, "output_padding": output_padding}
+    for h, w, o, kh, kw in ((5, 7, 9, 3, 2), (6, 37, 18, 4, 4), (5, 33, 3, 1, 1)):
+        x, weight, bias = normal(dtype, 2, 6, h, w), normal(dtype, 6, o, kh, kw), normal(dtype, o)
+        compare("conv_transpose2d", {"x": x, "weight": weight, "bias": bias}, **options)
+        y = ts.conv_transpose2d(x, weight, bias, **options, activation="relu")
+        expected = transposed(x[1], weight, stride, padding, output_padding) + bias[:, None, None]
+        np.testing.assert_allclose(y[1], np.maximum(expected, 0), rtol=2e-4, atol=2e-5)
+
+
+@DTYPES
+@pytest.mark.parametrize(("stride", "padding", "dilation"), sorted({s[:3] for s in SCALARS}))
+def test_conv3d(dtype: Any, stride: int, padding: int, dilation: int) -> None:
+    options = {"stride": stride, "padding": padding, "dilation": dilation}
+    for d, h, w, o, kd, kh, kw in ((3, 5, 7, 9, 1, 3, 2), (5, 5, 37, 10, 2, 2, 3)):
+        x, bias = normal(dtype, 2, 3, d, h, w), normal(dtype, o)
+        weight = normal(dtype, o, 3, kd, kh, kw)
+        compare("conv3d", {"x": x, "weight": weight, "bias": bias}, **options)
+    flat = ts.conv3d(x[:, :, :1], weight[:, :, :1], bias, stride=stride, dilation=dilation)
+    same = ts.conv2d(x[:, :, 0], weight[:, :, 0], bias, stride=stride, dilation=dilation)
+    np.testing.assert_allclose(flat[:, :, 0], same, rtol=2e-4, atol=2e-5)
+
+
 @DTYPES
 @pytest.mark.parametrize("sigma", [0.1, 0.5, 1.3, 2.0, 7.5])
 def test_gaussian(dtype: Any, sigma: float) -> None:
@@ -130,6 +169,13 @@ IMAGE, WEIGHT, BIAS = np.ones((2, 4, 5)), np.ones((3, 2, 2, 2)), np.ones(3)
          f"conv2d: needs o % groups == 0, got o = 3, groups = {2**62}"),
         (lambda: ts.conv2d(IMAGE, WEIGHT, np.ones(4)),
          "conv2d: argument bias: dim o (axis 0) must be 3, as in the arguments before it, got 4"),
+        (lambda: ts.conv_transpose2d(IMAGE, WEIGHT[:2], BIAS[:2], stride=2, output_padding=2),
+         "conv_transpose2d: needs output_padding < stride, got output_padding = 2, stride = 2"),
+        (lambda: ts.conv_transpose2d(IMAGE[:, :3, :4], WEIGHT[:2], BIAS[:2], padding=2),
+         "conv_transpose2d: needs oh >= 1, got oh = 0"),
+        (lambda: ts.conv3d(np.ones((1, 3, 4, 5)), np.ones((3, 1, 2, 2, 2)), BIAS, dilation=4),
+         "conv3d: needs dilation * (kd - 1) < d + 2 * padding, got dilation = 4, kd = 2, d = 3,"
+         " padding = 0"),
         (lambda: ts.gaussian(IMAGE, sigma=-1.0),
          "gaussian: the size radius is negative, -3, for truncate = 4.0, sigma = -1.0"),
         (lambda: ts.gaussian(IMAGE, sigma=np.inf),

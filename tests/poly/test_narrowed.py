@@ -74,6 +74,23 @@ def test_refused(case: str) -> None:
     assert reason in str(refused.value)
 
 
+def test_each_block_of_a_loop_is_asked_for_its_own_condition() -> None:
+    """Those of a loop that was unrolled have one; these do not."""
+    second = """\
+        with block("z"):
+            z[i] = combine.sum(z[i], v[k]{})
+"""
+    head = HEAD.replace("y:", "z: InOut[float32[m]], y:")
+    for condition, is_right in ((CONDITION, True), ("start[i] <= k", False)):
+        before = BEFORE + second.format(f" if {condition} else 0.0")
+        trees = from_text(head + before), from_text(head + AFTER + second.format(""))
+        if is_right:
+            check_narrowed(*trees)
+        else:
+            with pytest.raises(Refused, match=r"block 'z': narrowed, .* in fewer"):
+                check_narrowed(*trees)
+
+
 def test_an_index_that_no_iteration_may_read() -> None:
     """Where it lies outside no iteration runs, as is proved; the bound is read anyway."""
     condition = "start[int64(at[i])] <= k"

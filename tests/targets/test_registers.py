@@ -96,6 +96,27 @@ def test_short_loops_over_registers_are_unrolled(level: Level) -> None:
     check_copies(kernel)
 
 
+def test_a_loop_around_that_runs_once_is_no_index(level: Level) -> None:
+    """As of strips as wide as a vector, of which a row is one."""
+    text = """
+def once(n, x: float32[n, 2, 8], y: Out[float32[n, 2, 8]]):
+    for y.i in range(n):
+        for y.h in range(1):
+            with allocate(t=float32[2, 8] @ register):
+                for t.a in range(2):
+                    for t.l in vectorized(8):
+                        with block("t", i=spatial(y.i), a=spatial(t.a), l=spatial(y.h*8 + t.l, 8)):
+                            t[a, l] = x[i, a, l]
+                for y.a in range(2):
+                    for y.l in vectorized(8):
+                        with block("y", i=spatial(y.i), a=spatial(y.a), l=spatial(y.h*8 + y.l, 8)):
+                            y[i, a, l] = t[a, l]
+"""
+    kernel = compiled(text, level)
+    assert "ts_f32 t[" in kernel.source
+    check_copies(kernel)
+
+
 def test_loops_stay_where_unrolling_is_not_enough(level: Level) -> None:
     """A place that depends on a size is none, whatever is unrolled."""
     text = GATHERED.replace("y.a in unrolled", "y.a in range")

@@ -71,10 +71,13 @@ class _Both:
 def _check(old: ir.Stmt, new: ir.Stmt, both: _Both) -> None:
     match old, new:
         case ir.Block(), ir.Block():
-            _check_block(old, new, both)
+            _check_blocks([(old, new)], both)
         case ir.Seq(ours), ir.Seq(theirs) if len(ours) == len(theirs):
-            for a, b in zip(ours, theirs, strict=True):
-                _check(a, b, both)
+            pairs = tuple(zip(ours, theirs, strict=True))
+            _check_blocks([(a, b) for a, b in pairs if _are_blocks(a, b)], both)
+            for a, b in pairs:
+                if not _are_blocks(a, b):
+                    _check(a, b, both)
         case (
             (ir.Loop() | ir.Delinearize() | ir.If()) as a,
             (ir.Loop() | ir.Delinearize() | ir.If()) as b,
@@ -127,17 +130,45 @@ def _bounds(indices: Sequence[ir.Expr], shape: Sequence[ir.Expr]) -> Iterator[ir
 # ---------------------------------------------------------------- blocks
 
 
-def _check_block(old: ir.Block, new: ir.Block, both: _Both) -> None:
-    if both.is_alike and old == new:
-        return
-    for condition in _conditions(old, new):
-        ours, theirs = ((*_guards(old), *condition[0]), (*_guards(new), *condition[1]))
-        # What each iteration read is inside its array, as is proved.
-        asked = [b for p in ours for load in _always(p) for b in _read_within(load, both)]
-        _check_follows(new, both.ours, (*ours, *asked), both.theirs, theirs, "fewer")
-        _check_follows(new, both.theirs, theirs, both.ours, ours, "more")
-        return
-    raise Refused(f"block '{old.name}': narrowed, it computes something else", span=old.span)
+def _are_blocks(old: ir.Stmt, new: ir.Stmt) -> bool:
+    return isinstance(old, ir.Block) and isinstance(new, ir.Block)
+
+
+def _check_blocks(pairs: Sequence[tuple[ir.Stmt, ir.Stmt]], both: _Both) -> None:
+    """Blocks of one place. Of a loop that was unrolled they ask one question, which is answered
+    once.
+    """
+    answered = set[tuple[tuple[ir.Expr, ...], tuple[ir.Expr, ...]]]()
+    for old, new in pairs:
+        assert isinstance(old, ir.Block) and isinstance(new, ir.Block)
+        if both.is_alike and old == new:
+            continue
+        question = _question(old, new)
+        if question is None:
+            wrong = f"block '{old.name}': narrowed, it computes something else"
+            raise Refused(wrong, span=old.span)
+        if question not in answered:
+            _check_question(new, question, both)
+            answered.add(question)
+
+
+def _question(
+    old: ir.Block, new: ir.Block
+) -> tuple[tuple[ir.Expr, ...], tuple[ir.Expr, ...]] | None:
+    """Where each of the two combines a value, if that is all that they differ in."""
+    for ours, theirs in _conditions(old, new):
+        return (*_guards(old), *ours), (*_guards(new), *theirs)
+    return None
+
+
+def _check_question(
+    new: ir.Block, question: tuple[tuple[ir.Expr, ...], tuple[ir.Expr, ...]], both: _Both
+) -> None:
+    ours, theirs = question
+    # What each iteration read is inside its array, as is proved.
+    asked = [b for p in ours for load in _always(p) for b in _read_within(load, both)]
+    _check_follows(new, both.ours, (*ours, *asked), both.theirs, theirs, "fewer")
+    _check_follows(new, both.theirs, theirs, both.ours, ours, "more")
 
 
 def _read_within(load: ir.Expr, both: _Both) -> Iterator[ir.Expr]:
@@ -212,15 +243,20 @@ def _check_follows(
     how: str,
 ) -> None:
     """Raises Refused where one runs and the other does not."""
-    known = _texts((*around.all_conditions, *guards))
-    for condition in (*other.all_conditions, *asked):
-        for part in conjuncts(condition):
-            if repr(part) not in known and part != TRUE and not _implied(around, guards, part):
-                raise Refused(
-                    f"block '{block.name}': narrowed, it would combine values in {how} iterations:"
-                    f" `{expr_to_text(part)}` is not known",
-                    span=block.span,
-                )
+    given = (*around.all_conditions, *guards)
+    known = _texts(given)
+    parts = [p for c in (*other.all_conditions, *asked) for p in conjuncts(c)]
+    parts = [p for p in dict.fromkeys(parts) if repr(p) not in known and p != TRUE]
+    held, named = _held(around, given, parts)
+    place = Site(held, (), ())
+    for part, condition in zip(parts, named, strict=True):
+        place, holds = _implied_at(place, condition)
+        if not holds:
+            raise Refused(
+                f"block '{block.name}': narrowed, it would combine values in {how} iterations:"
+                f" `{expr_to_text(part)}` is not known",
+                span=block.span,
+            )
 
 
 def _texts(conditions: Sequence[ir.Expr]) -> set[str]:
@@ -228,24 +264,29 @@ def _texts(conditions: Sequence[ir.Expr]) -> set[str]:
 
 
 def _implied(around: Around, guards: tuple[ir.Expr, ...], condition: ir.Expr) -> bool:
-    around, condition = _held(around, (*around.all_conditions, *guards), condition)
-    guards, unknown = (), tuple[ir.Expr, ...]()
+    held, (named,) = _held(around, (*around.all_conditions, *guards), (condition,))
+    return _implied_at(Site(held, (), ()), named)[1]
+
+
+def _implied_at(place: Site, condition: ir.Expr) -> tuple[Site, bool]:
+    """With the place in which all is an unknown number that isl cannot say of what was asked."""
     while True:
-        place = Site(around, guards, unknown)
         try:
             if place.implies(condition):
-                return True
+                return place, True
             place.require_known()
-            return False
+            return place, False
         except Unknown as found:
-            unknown = (*unknown, found.expr)
+            place = replace(place, unknown=(*place.unknown, found.expr))
 
 
-def _held(around: Around, given: tuple[ir.Expr, ...], asked: ir.Expr) -> tuple[Around, ir.Expr]:
+def _held(
+    around: Around, given: tuple[ir.Expr, ...], asked: Sequence[ir.Expr]
+) -> tuple[Around, tuple[ir.Expr, ...]]:
     """The same with a name for each value that is held between -FAR and FAR: a sum of it does not
     wrap around, as other sums of data may.
     """
-    found = (n for e in (*given, asked) for n in walk(e) if isinstance(n, ir.Expr) and _is_held(n))
+    found = (n for e in (*given, *asked) for n in walk(e) if isinstance(n, ir.Expr) and _is_held(n))
     values = dict.fromkeys(found)
     names = {value: f"held {k}" for k, value in enumerate(values)}
 
@@ -255,7 +296,7 @@ def _held(around: Around, given: tuple[ir.Expr, ...], asked: ir.Expr) -> tuple[A
     known = [named(e) for e in given]
     known += [ir.Binary(ir.BinaryOp.EQ, ir.Var(name), value) for value, name in names.items()]
     alone = Around(around.parameters, around.context)
-    return alone.enter((*around.all_variables, *names.values()), *known), named(asked)
+    return alone.enter((*around.all_variables, *names.values()), *known), tuple(map(named, asked))
 
 
 def _is_held(expr: ir.Expr) -> bool:

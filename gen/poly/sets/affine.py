@@ -142,14 +142,17 @@ def _quotient(lhs: isl.PwAff, rhs: isl.PwAff, at: Frame) -> isl.PwAff | None:
     """
     if at.known is None:
         return None
+    least, most = (rhs.mul(at.constant(q)) for q in (-MOST_QUOTIENT, MOST_QUOTIENT + 1))
+    if not at.known.is_subset(lhs.ge_set(least).intersect(lhs.lt_set(most))):
+        return None  # at once: to find out piece by piece takes isl ten times as long
     rest, pieces = at.known, list[tuple[isl.PwAff, isl.Set]]()
     for numbers in (range(MOST_QUOTIENT + 1), range(-1, -MOST_QUOTIENT - 1, -1)):
         for quotient in map(at.constant, numbers):
             low = rhs.mul(quotient)
-            least, most = lhs.ge_set(low), lhs.lt_set(low.add(rhs))
-            if rest.is_disjoint(least if numbers.step > 0 else most):
+            above, below = lhs.ge_set(low), lhs.lt_set(low.add(rhs))
+            if rest.is_disjoint(above if numbers.step > 0 else below):
                 break  # nor is it further from 0
-            here = least.intersect(most)  # so the divisor is positive
+            here = above.intersect(below)  # so the divisor is positive
             if rest.is_disjoint(here):
                 continue
             pieces.append((quotient, here.gist(at.known)))
