@@ -130,7 +130,11 @@ def _gallery(words: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench gallery")
     known = {word: None for e in gallery_cases.ENTRIES for word in (e.kind, e.name)}
     parser.add_argument(
-        "names", nargs="*", choices=[*known, []], metavar="NAME", help="operators, classes; none: all"
+        "names",
+        nargs="*",
+        choices=[*known, []],
+        metavar="NAME",
+        help="operators, classes; none: all",
     )
     parser.add_argument("--rounds", type=_count, default=7)
     parser.add_argument("--write", action="store_true", help="keep the tables in docs/gallery.md")

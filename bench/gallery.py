@@ -2,15 +2,15 @@
 
 python -m bench gallery [operators...] [--rounds N] [--write]
 
-Each spec is compiled with the recipe that rules write, or with its own where it has one. The result is
-compared with the peer's before both are timed, in turn: the least time of each. `--write` keeps the
-tables in docs/gallery.md, with the rules that took the blocks of the variant that runs.
+Each spec is compiled with the recipe that rules write. The result is compared with the peer's
+before both are timed, in turn: the least time of each. `--write` keeps the tables in
+docs/gallery.md, with the rules that took the blocks of the variant that runs.
 """
 
 import ctypes
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -19,14 +19,14 @@ from threadpoolctl import ThreadpoolController
 from build_tools import markdown
 from gen.errors import TilesmithError
 from gen.lower.variants import Plain
-from gen.targets.recipes import by_rules
+from gen.targets.recipes import ByRules, by_rules
 from gen.targets.target import Runnable
 from gen.trial.inputs import Array
 from gen.trial.run import compiled
 from gen.trial.sizes import kernel_dims
 
 from . import ROOT
-from .gallery_cases import ENTRIES, FOLDER, Entry, first_types, problem
+from .gallery_cases import ENTRIES, Entry, first_types, problem
 from .suite import (
     Problem,
     copied,
@@ -68,24 +68,22 @@ def measured(entry: Entry, rounds: int) -> Row:
 
     given, target = problem(entry), target_here()
     dtypes = first_types(given.spec)
-    kernel = compiled(given.spec, dtypes, target)
+    found = by_rules(Plain(given.spec, dtypes), target)
+    assert found is not None
+    kernel = compiled(replace(given.spec, recipes=(found.recipe,)), dtypes, target)
     peer = peers.PEERS[entry.name]
     call = ours(given, kernel, 1)
     _assert_alike(entry, given, call(copied(given.drawn)), peer.call(given)(copied(given.drawn)))
-    rules = "its own recipe" if given.spec.recipes else _rules(given, kernel)
     with ThreadpoolController().limit(limits=1):
         best = least(given, {"ours": ours(given, kernel, 1), "peer": peer.call(given)}, rounds)
-    return Row(entry, rules, peer.name, best["ours"], best["peer"])
+
+    return Row(entry, _rules(given, found, kernel), peer.name, best["ours"], best["peer"])
 
 
-def _rules(given: Problem, kernel: Runnable) -> str:
-    """Those that took the blocks of the variant that a call takes, the kernel's last block first."""
-    spec = given.spec
-    found = by_rules(Plain(spec, first_types(spec)), target_here())
-    if found is None:
-        return ""
-    variant = kernel.variant(given.drawn, kernel_dims(spec, given.sizes))
-    chosen = found.chosen[kernel.names.index(variant) if len(found.chosen) > 1 else 0]
+def _rules(given: Problem, found: ByRules, kernel: Runnable) -> str:
+    """Those that took the blocks of the variant that a call takes, the last block's first."""
+    variant = kernel.variant(given.drawn, kernel_dims(given.spec, given.sizes))
+    chosen = found.chosen[int(variant) if len(found.chosen) > 1 else 0]
     return ", ".join(dict.fromkeys(taken.rule for taken in chosen.taken))
 
 
@@ -158,7 +156,7 @@ def keep_memory() -> None:
 def main(names: Sequence[str], rounds: int, *, write: bool) -> None:
     """Prints a row an operator, then the tables."""
     keep_memory()
-    rows = []
+    rows: list[Row] = []
     for entry in ENTRIES:
         if not names or entry.name in names or entry.kind in names:
             rows.append(measured(entry, rounds))
@@ -167,6 +165,3 @@ def main(names: Sequence[str], rounds: int, *, write: bool) -> None:
     print("\n".join(lines))
     if write:
         keep(PAGE, f"In float32, on {{date}} ({COMMAND}).\n", lines)
-
-
-__all__ = ["ENTRIES", "FOLDER", "main"]

@@ -1,5 +1,5 @@
-"""The gallery's specs: rules write a recipe for each, which is proved, compiled and compared with the
-spec's oracle; each has its place in the benchmark and on the page.
+"""The gallery's specs: rules write a recipe for each, which is proved, compiled and compared with
+the spec's oracle; each has its place in the benchmark and on the page.
 
 A run that is not thorough takes every TURNS-th spec, other ones each day.
 """
