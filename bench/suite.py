@@ -115,10 +115,11 @@ def least(
     calls: Mapping[Who, Call],
     rounds: int,
     around: Callable[[Who], AbstractContextManager[object]] = lambda _: nullcontext(),
+    clock: Callable[[], float] = time.perf_counter,
 ) -> dict[Who, float]:
     """The least seconds of each call, of several in each round. around: what holds meanwhile."""
     best: dict[Who, float] = dict.fromkeys(calls, math.inf)
-    timed = {who: _Timed(given, call) for who, call in calls.items()}
+    timed = {who: _Timed(given, call, clock) for who, call in calls.items()}
     for _ in range(rounds):
         for who, each in timed.items():
             with around(who):
@@ -130,16 +131,17 @@ def least(
 class _Timed:
     """A call with arrays of its own."""
 
-    def __init__(self, given: Problem, call: Call) -> None:
-        self.given, self.call, self.arrays = given, call, copied(given.drawn)
+    def __init__(self, given: Problem, call: Call, clock: Callable[[], float]) -> None:
+        self.given, self.call, self.clock = given, call, clock
+        self.arrays = copied(given.drawn)
         self.once()  # compiles, wakes threads and fills caches
 
     def once(self) -> float:
         for name in self.given.restored:
             self.arrays[name][...] = self.given.drawn[name]
-        start = time.perf_counter()
+        start = self.clock()
         self.call(self.arrays)
-        return time.perf_counter() - start
+        return self.clock() - start
 
     def sample(self) -> float:
         """The least of some calls."""
