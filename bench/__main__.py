@@ -7,7 +7,7 @@ python -m bench compare A B [...]   two commits, or a commit and . for the worki
 python -m bench report FILE         the table of a run kept by --json
 python -m bench specs FILES...      specs without recipes, beside Numba on the same loops
 python -m bench polybench [...]     PolyBench's thirty beside NumPy and Numba: docs/polybench.md
-python -m bench gallery [...]       sixty operators beside PyTorch, SciPy and NumPy: docs/gallery.md
+python -m bench gallery [...]       operators beside PyTorch, SciPy and NumPy: docs/gallery.md
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""The gallery: sixty operators from their algebra beside PyTorch, SciPy and NumPy, on one thread.
+"""The gallery: seventy operators from their algebra beside PyTorch, SciPy and NumPy, on one thread.
 
 python -m bench gallery [operators...] [--rounds N] [--write]
 

@@ -71,7 +71,6 @@ convolutions
     conv2d_same b=1 c=32 h=56 w=56 o=32
     conv2d_grouped b=1 g=4 c=16 h=58 w=58 o=16 kh=3 kw=3
     conv3d_valid b=1 c=8 d=18 h=34 w=34 o=16 kd=3 kh=3 kw=3
-    conv1d_transposed b=2 c=32 n=256 o=32 k=4
     conv2d_transposed b=1 c=32 h=32 w=32 o=32
     patches b=1 c=3 h=224 w=224 o=64
     pointwise b=1 c=64 h=56 w=56 o=64
@@ -84,10 +83,7 @@ poolings
 norms
     instance_norm b=4 c=32 h=56 w=56
     batch_norm_inference b=4 c=32 h=56 w=56
-    batch_norm_training b=4 c=32 h=56 w=56
     l2_normalise m=512 n=512
-    group_rms m=256 g=8 n=128
-    channel_norm b=4 c=96 n=784
 activations
     elu n=262144
     selu n=262144
@@ -101,13 +97,6 @@ activations
 losses
     mse m=256 n=1024
     huber m=256 n=1024
-    smooth_l1 m=256 n=1024
-    bce_with_logits m=256 n=1024
-    kl_divergence m=256 n=1024
-    focal m=256 n=1024
-    hinge m=256 n=1024
-    cosine_embedding m=256 n=1024
-    triplet m=256 n=1024
 scans
     logcumsumexp m=256 n=1024
     running_max m=256 n=1024
@@ -126,16 +115,10 @@ resampling
 reductions
     max_with_place m=1024 n=1024
     nearest_neighbour m=512 n=512 d=8
-    softmax_argmax m=256 n=1024
-    span m=256 n=1024
-    count_above m=256 n=1024
 chains
     product_gelu_residual m=256 k=256 n=256
     conv_norm_relu b=1 c=32 h=58 w=58 o=32
-    depthwise_separable b=1 c=32 h=58 w=58 o=64
-    squeeze_excite b=4 c=64 n=784 r=16
     feed_forward m=128 k=128 n=512
-    low_rank_adapter m=256 k=256 n=256 r=8
 images
     laplacian m=1 h=1024 w=1024
     median3x3 m=1 h=512 w=512
@@ -148,7 +131,6 @@ signals
     fir m=16 n=16384 k=32
     autocorrelation m=64 n=4096 lags=16
     haar m=64 n=4096
-    spectrogram n=65536 f=9 k=16
     decimate m=16 n=16384 k=32
 lookups
     one_hot n=1024 classes=1000

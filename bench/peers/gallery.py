@@ -152,11 +152,6 @@ def conv3d_valid(x: Tensor, weight: Tensor) -> Tensor:
 
 
 @_torch
-def conv1d_transposed(x: Tensor, weight: Tensor) -> Tensor:
-    return F.conv_transpose1d(x, weight, stride=2)
-
-
-@_torch
 def conv2d_transposed(x: Tensor, weight: Tensor) -> Tensor:
     return F.conv_transpose2d(x, weight, stride=2)
 
@@ -215,23 +210,8 @@ def batch_norm_inference(
 
 
 @_torch
-def batch_norm_training(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    return F.batch_norm(x, None, None, weight, bias, training=True)
-
-
-@_torch
 def l2_normalise(x: Tensor) -> Tensor:
     return F.normalize(x)
-
-
-@_torch
-def group_rms(x: Tensor, weight: Tensor) -> Tensor:
-    return F.rms_norm(x, x.shape[-1:], eps=1e-5) * weight
-
-
-@_torch
-def channel_norm(x: Tensor) -> Tensor:
-    return F.layer_norm(x.mT, x.shape[1:2]).mT
 
 
 # ---------------------------------------------------------------- activations
@@ -295,44 +275,6 @@ def mse(x: Tensor, target: Tensor) -> Tensor:
 @_torch
 def huber(x: Tensor, target: Tensor) -> Tensor:
     return F.huber_loss(x, target, reduction="none").mean(-1)
-
-
-@_torch
-def smooth_l1(x: Tensor, target: Tensor) -> Tensor:
-    return F.smooth_l1_loss(x, target, reduction="none", beta=0.5).mean(-1)
-
-
-@_torch
-def bce_with_logits(x: Tensor, target: Tensor) -> Tensor:
-    return F.binary_cross_entropy_with_logits(x, target, reduction="none").mean(-1)
-
-
-@_torch
-def kl_divergence(x: Tensor, target: Tensor) -> Tensor:
-    return F.kl_div(x, target, reduction="none").sum(-1)
-
-
-@_torch
-def focal(x: Tensor, target: Tensor) -> Tensor:
-    p = torch.sigmoid(x)
-    entropy = F.binary_cross_entropy_with_logits(x, target, reduction="none")
-    missed = p + target - 2 * p * target
-    return ((0.25 * target + 0.75 * (1 - target)) * missed * missed * entropy).mean(-1)
-
-
-@_torch
-def hinge(x: Tensor, target: Tensor) -> Tensor:
-    return F.multi_margin_loss(x, target, reduction="none")
-
-
-@_torch
-def cosine_embedding(x: Tensor, z: Tensor, alike: Tensor) -> Tensor:
-    return F.cosine_embedding_loss(x, z, alike * 2 - 1, reduction="none")
-
-
-@_torch
-def triplet(anchor: Tensor, like: Tensor, other: Tensor) -> Tensor:
-    return F.triplet_margin_loss(anchor, like, other, reduction="none")
 
 
 # ---------------------------------------------------------------- scans
@@ -427,22 +369,6 @@ def nearest_neighbour(x: Tensor, z: Tensor) -> Tensor:
     return torch.cdist(x, z, compute_mode="donot_use_mm_for_euclid_dist").argmin(-1)
 
 
-@_torch
-def softmax_argmax(x: Tensor) -> tuple[Tensor, Tensor]:
-    return tuple(torch.max(torch.softmax(x, -1), -1))
-
-
-@_torch
-def span(x: Tensor) -> Tensor:
-    least, most = torch.aminmax(x, dim=-1)
-    return most - least
-
-
-@_torch
-def count_above(x: Tensor) -> Tensor:
-    return torch.count_nonzero(x > 0.5, -1)
-
-
 # ---------------------------------------------------------------- chains
 
 
@@ -457,25 +383,8 @@ def conv_norm_relu(x: Tensor, weight: Tensor, scale: Tensor, shift: Tensor) -> T
 
 
 @_torch
-def depthwise_separable(x: Tensor, depth: Tensor, point: Tensor) -> Tensor:
-    z = F.conv2d(x, depth[:, None], groups=x.shape[1]).relu_()
-    return F.conv2d(z, point[:, :, None, None])
-
-
-@_torch
-def squeeze_excite(x: Tensor, squeeze: Tensor, excite: Tensor) -> Tensor:
-    hidden = torch.relu(x.mean(-1) @ squeeze.T)
-    return x * torch.sigmoid(hidden @ excite.T)[:, :, None]
-
-
-@_torch
 def feed_forward(x: Tensor, up: Tensor, down: Tensor) -> Tensor:
     return torch.addmm(x, torch.relu_(x @ up), down)
-
-
-@_torch
-def low_rank_adapter(x: Tensor, weight: Tensor, a: Tensor, b: Tensor) -> Tensor:
-    return torch.addmm(x @ weight, x @ a, b, alpha=2.0)
 
 
 # ---------------------------------------------------------------- images
@@ -498,7 +407,8 @@ def dilation(x: Tensor) -> Tensor:
 
 @_scipy
 def sobel_edges(x: Array) -> Array:
-    down, right = (scipy.ndimage.sobel(x, axis)[:, 1:-1, 1:-1] for axis in (1, 2))
+    slopes = (scipy.ndimage.sobel(image, axis)[1:-1, 1:-1] for image in x for axis in (0, 1))
+    down, right = np.stack([*slopes]).reshape(-1, 2, x.shape[1] - 2, x.shape[2] - 2).swapaxes(0, 1)
     return (down * down + right * right > 16).astype(np.uint8)
 
 
@@ -548,12 +458,6 @@ def autocorrelation(x: Array) -> Array:
 def haar(x: Array) -> tuple[Array, Array]:
     root = np.float32(0.5**0.5)
     return (x[:, ::2] + x[:, 1::2]) * root, (x[:, ::2] - x[:, 1::2]) * root
-
-
-@_torch
-def spectrogram(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-    windows = x.unfold(0, 16, 8)
-    return (windows @ cosine.T).square_().add_((windows @ sine.T).square_())
 
 
 @_torch
