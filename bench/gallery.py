@@ -98,7 +98,7 @@ def _assert_alike(
             shapes = f"{found[name].shape} and {expected[name].shape}"
             raise TilesmithError(f"{entry.name}: the shapes of {name} are {shapes}")
         wide = np.complex128 if found[name].dtype.kind == "c" else np.float64
-        off = abs(found[name].astype(wide) - expected[name].astype(wide))
+        off: Array = abs(found[name].astype(wide) - expected[name].astype(wide))
         bound = 0 if found[name].dtype.kind in "iub" else TOLERANCE
         if not np.max(off, initial=0) <= bound * max(1.0, np.max(abs(expected[name]), initial=0)):
             message = f"{entry.name}: {name} is {np.max(off):.1e} from the peer's"
