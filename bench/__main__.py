@@ -7,6 +7,7 @@ python -m bench compare A B [...]   two commits, or a commit and . for the worki
 python -m bench report FILE         the table of a run kept by --json
 python -m bench specs FILES...      specs without recipes, beside Numba on the same loops
 python -m bench polybench [...]     PolyBench's thirty beside NumPy and Numba: docs/polybench.md
+python -m bench gallery [...]       operators beside PyTorch, SciPy and NumPy: docs/gallery.md
 """
 
 import argparse
@@ -36,6 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 _specs(rest)
             case ["polybench", *rest]:
                 _polybench(rest)
+            case ["gallery", *rest]:
+                _gallery(rest)
             case ["report", *rest]:
                 _report(rest)
             case _:
@@ -119,6 +122,26 @@ def _polybench(words: Sequence[str]) -> None:
     polybench.main(
         options.names, options.size, options.threads, options.rounds, write=options.write
     )
+
+
+def _gallery(words: Sequence[str]) -> None:
+    from . import gallery, gallery_cases
+
+    parser = argparse.ArgumentParser(prog="python -m bench gallery")
+    known = {word: None for e in gallery_cases.ENTRIES for word in (e.kind, e.name)}
+    parser.add_argument(
+        "names",
+        nargs="*",
+        choices=[*known, []],
+        metavar="NAME",
+        help="operators, classes; none: all",
+    )
+    parser.add_argument("--rounds", type=_count, default=7)
+    parser.add_argument("--write", action="store_true", help="keep the tables in docs/gallery.md")
+    options = parser.parse_args(words)
+    if options.write and options.names:
+        parser.error("--write keeps all operators: name none")
+    gallery.main(options.names, options.rounds, write=options.write)
 
 
 def _report(words: Sequence[str]) -> None:

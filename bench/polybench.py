@@ -9,10 +9,9 @@ time of each. Numba gets the same loops (`loops`), with parallel and fastmath, i
 one would try, of which the better one counts. `--write` keeps the table in docs/polybench.md.
 """
 
-import datetime
 import math
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -25,7 +24,6 @@ from gen.errors import TilesmithError
 from gen.language.formulas import oracle
 from gen.language.model import KernelSpec
 from gen.lower.variants import Plain
-from gen.targets.registry import TARGETS
 from gen.targets.target import Runnable
 from gen.trial.inputs import Array
 from gen.trial.run import compiled
@@ -33,33 +31,28 @@ from gen.trial.sizes import kernel_dims
 
 from . import ROOT
 from .loops import NoLoops, to_numba
-from .polybench_cases import BENCHMARKS, Benchmark, Call, Problem, dtypes_of, in_numpy, problem
+from .polybench_cases import BENCHMARKS, Benchmark, dtypes_of, in_numpy, problem
+from .suite import (
+    Call,
+    Problem,
+    copied,
+    keep,
+    least,
+    mean,
+    milliseconds,
+    ours,
+    target_here,
+    told_sizes,
+)
 
 PAGE = ROOT / "docs" / "polybench.md"
-HEADING = "## Times\n"
+COMMAND = "`python -m bench polybench --write`"
 CHECKED = ("MINI", "SMALL", "MEDIUM")
-PAUSE = 0.005  # seconds, in which the threads of the one before go to sleep
-SAMPLE = 0.02  # seconds of calls of one in a round, one call at least
-
-
-def ours(given: Problem, kernel: Runnable, threads: int) -> Call:
-    """The kernel. Its call is bound where it is asked first: always with the same arrays."""
-    dims = kernel_dims(given.spec, given.sizes)
-    told = kernel.with_scalars(oracle.defaults(given.spec))
-    bound: list[Callable[[], object]] = []
-
-    def call(arrays: Mapping[str, Array]) -> Mapping[str, Array]:
-        if not bound:
-            bound.append(told.bound(arrays, dims, threads=threads))
-        bound[0]()
-        return arrays
-
-    return call
 
 
 def kernels(spec: KernelSpec) -> dict[str, Runnable]:
     """By rules, and by hand where the spec has a recipe."""
-    target = TARGETS.chosen(None, TARGETS[None].here()[-1:])[0]
+    target = target_here()
     told = {RULES: replace(spec, recipes=())} | ({HAND: spec} if spec.recipes else {})
     return {who: compiled(each, dtypes_of(spec), target) for who, each in told.items()}
 
@@ -101,17 +94,13 @@ def _jitted(text: str) -> Callable[..., Any]:
 
 def assert_right(who: str, benchmark: Benchmark, size: str, given: Problem, call: Call) -> None:
     """Raises TilesmithError where a result is not NumPy's."""
-    expected = in_numpy(given)(_copied(given.drawn))
-    found = call(_copied(given.drawn))
+    expected = in_numpy(given)(copied(given.drawn))
+    found = call(copied(given.drawn))
     for name in given.written:
         off = np.max(np.abs(found[name] - expected[name]), initial=0)
         if not off <= 1e-11 * max(1.0, np.max(np.abs(expected[name]), initial=0)):
             message = f"{benchmark.name} {size}: {who} is off by {off:.1e} in {name}"
             raise TilesmithError(message)
-
-
-def _copied(arrays: Mapping[str, Array]) -> dict[str, Array]:
-    return {name: array.copy() for name, array in arrays.items()}
 
 
 # ---------------------------------------------------------------- fast
@@ -155,40 +144,19 @@ def measured(benchmark: Benchmark, size: str, threads: Sequence[int], rounds: in
             calls[who, count, 0] = ours(given, kernel, count)
         for which in range(len(functions)):
             calls[NUMBA, count, which] = in_numba(given, functions, which)
-    best: dict[Key, float] = {}
-    timed = {key: _Timed(given, call) for key, call in calls.items()}
     libraries = ThreadpoolController()
-    for _ in range(rounds):
-        for (who, count, _which), each in timed.items():
-            numba.set_num_threads(count)
-            with libraries.limit(limits=count, user_api="blas"):
-                time.sleep(PAUSE)
-                best[who, count] = min(best.get((who, count), math.inf), each.sample())
-    sizes = " ".join(f"{name}={value}" for name, value in benchmark.at(size).items())
+
+    @contextmanager
+    def on_threads(key: tuple[str, int, int]) -> Iterator[None]:
+        numba.set_num_threads(key[1])
+        with libraries.limit(limits=key[1], user_api="blas"):
+            yield
+
+    best: dict[Key, float] = {}
+    for (who, count, _which), seconds in least(given, calls, rounds, on_threads).items():
+        best[who, count] = min(best.get((who, count), math.inf), seconds)
+    sizes = told_sizes(benchmark.at(size))
     return Row(benchmark.name, sizes, best)
-
-
-class _Timed:
-    """A call with arrays of its own."""
-
-    def __init__(self, given: Problem, call: Call) -> None:
-        self.given, self.call, self.arrays = given, call, _copied(given.drawn)
-        self.once()  # compiles, wakes threads and fills caches
-
-    def once(self) -> float:
-        for name in self.given.restored:
-            self.arrays[name][...] = self.given.drawn[name]
-        start = time.perf_counter()
-        self.call(self.arrays)
-        return time.perf_counter() - start
-
-    def sample(self) -> float:
-        """The least of some calls."""
-        least, spent = math.inf, 0.0
-        while spent < SAMPLE:
-            seconds = self.once()
-            least, spent = min(least, seconds), spent + seconds
-        return least
 
 
 # ---------------------------------------------------------------- the page
@@ -204,13 +172,9 @@ def cells(row: Row, threads: Sequence[int]) -> Iterator[str]:
     yield row.sizes
     for who in WHO:
         for count in threads:
-            yield _milliseconds(row.best(who, threads=count))
+            yield milliseconds(row.best(who, threads=count))
     for who in (NUMPY, NUMBA):
         yield _ratio(row, who)
-
-
-def _milliseconds(seconds: float) -> str:
-    return "" if math.isinf(seconds) else f"{seconds * 1e3:.3g}"
 
 
 def _ratio(row: Row, who: str) -> str:
@@ -231,10 +195,10 @@ def summary(rows: Sequence[Row]) -> Iterator[str]:
             ]
             known = [r for r in ratios if 0 < r < math.inf]
             if known:
-                mean = math.exp(sum(map(math.log, known)) / len(known))
                 ahead = sum(r > 1 for r in known)
                 yield (
-                    f"- {who}'s time over ours, {told}: geometric mean {mean:.2f}; ours is faster"
+                    f"- {who}'s time over ours, {told}: geometric mean {mean(known):.2f};"
+                    f" ours is faster"
                     f" in {ahead} of {len(known)}."
                 )
 
@@ -243,12 +207,6 @@ def table(rows: Sequence[Row], threads: Sequence[int]) -> Iterator[str]:
     """Lines of Markdown."""
     first = head(threads)
     return markdown.table(first, "ll" + "r" * (len(first) - 2), (cells(r, threads) for r in rows))
-
-
-def put(page: str, lines: Iterable[str], size: str, date: datetime.date) -> str:
-    """The page with the table as its last section."""
-    told = f"Of PolyBench's {size} sizes, on {date} (`python -m bench polybench --write`).\n"
-    return "\n".join((f"{page.partition(HEADING)[0]}{HEADING}\n{told}", *lines, ""))
 
 
 def main(
@@ -263,5 +221,4 @@ def main(
     lines = [*summary(rows), "", *table(rows, threads)]
     print("\n".join(lines))
     if write:
-        today = datetime.datetime.now(datetime.UTC).date()
-        PAGE.write_text(put(PAGE.read_text("utf-8"), lines, size, today), "utf-8")
+        keep(PAGE, f"Of PolyBench's {size} sizes, on {{date}} ({COMMAND}).\n", lines)

@@ -4,31 +4,24 @@ Input: a benchmark and the name of one of PolyBench's sizes. Output: a Problem: 
 size's scalars as its defaults, and the arrays of a call, as the spec has them drawn.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
-
-import numpy as np
-import scipy
+from typing import final
 
 from gen import language as specs
 from gen.ir.nodes import Intent
 from gen.language.formulas import oracle
 from gen.language.model import KernelSpec
-from gen.targets.registry import TARGETS
-from gen.trial.inputs import Array, random_arrays
-from gen.trial.sizes import with_defaults
+from gen.trial.inputs import Array
 
 from . import ROOT
 from .polybench_numpy import FORMS
+from .suite import Call, Problem, formulas, problem_of
 
 FOLDER = ROOT / "tests" / "language"
 NAMES = ("MINI", "SMALL", "MEDIUM", "LARGE")
 """Of PolyBench's sizes; there is a larger one."""
-
-Call = Callable[[Mapping[str, Array]], Mapping[str, Array]]
-"""What computes the outputs of a call's arrays, which it may change."""
 
 
 @final
@@ -105,32 +98,8 @@ def path_of(benchmark: Benchmark) -> Path:
     return FOLDER / f"{benchmark.file}.yaml"
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A benchmark at a size: its scalars are defaults, `drawn` the arrays of a call."""
-
-    spec: KernelSpec
-    sizes: Mapping[str, int]
-    drawn: Mapping[str, Array]
-
-    @property
-    def written(self) -> tuple[str, ...]:
-        return tuple(a.name for a in self.spec.arguments if a.intent is not Intent.IN)
-
-    @property
-    def restored(self) -> tuple[str, ...]:
-        return tuple(a.name for a in self.spec.arguments if a.intent is Intent.INOUT)
-
-
 def problem(benchmark: Benchmark, size: str) -> Problem:
-    spec = TARGETS.load(path_of(benchmark))
-    values = benchmark.at(size)
-    spec = with_defaults(
-        spec, {s.name: values.pop(s.name) for s in spec.scalars if s.name in values}
-    )
-    rng = np.random.default_rng(0)
-    return Problem(spec, values, random_arrays(spec, dtypes_of(spec), values, rng))
+    return problem_of(path_of(benchmark), benchmark.at(size), dtypes_of)
 
 
 def dtypes_of(spec: KernelSpec) -> specs.Dtypes:
@@ -150,15 +119,4 @@ def in_numpy(given: Problem) -> Call:
 
         return formed
 
-    names: dict[str, Any] = {"np": np, "scipy": scipy, **given.sizes, **scalars}
-    inputs = [a.name for a in given.spec.arguments if a.intent is not Intent.OUT]
-    told = {
-        o.output: eval(f"lambda {', '.join(inputs)}: ({o.text.text})", names)
-        for o in given.spec.oracle
-    }
-
-    def formulas(arrays: Mapping[str, Array]) -> Mapping[str, Array]:
-        taken = [arrays[name] for name in inputs]
-        return {output: formula(*taken) for output, formula in told.items()}
-
-    return formulas
+    return formulas(given)

@@ -23,7 +23,7 @@ from ..ir.walk import loops, substitute, variables
 from ..language import choices, yaml
 from ..language.formulas import oracle
 from ..language.model import KernelSpec, Recipe
-from ..language.recipes import read_recipes
+from ..language.recipes import MAX_VARIANTS, read_recipes
 from ..lower.finish import Finished, finish
 from ..lower.index_limits import index_limits
 from ..lower.lower import lower
@@ -159,10 +159,25 @@ def _works(plain: Plain, target: Target) -> Works:
 
 def _written(chosen: Sequence[Chosen], plain: Plain, target: Target) -> ByRules:
     """Without variants for no sizes, such as rules write where two axes have one size."""
+    chosen = fitting(chosen, target.name)
     variants = of_text(to_yaml(target.name, chosen), plain.spec).variants
     needed = [c for c, v in zip(chosen, variants, strict=True) if _ever_holds(v.when, plain)]
     text = to_yaml(target.name, needed)
     return ByRules(text, of_text(text, plain.spec), tuple(needed))
+
+
+def fitting(chosen: Sequence[Chosen], target: str) -> Sequence[Chosen]:
+    """As many as a recipe's text may have: where several blocks have variants for the sizes of
+    their own axes, there is one for each combination. Those of the most conditions are left out,
+    which are for the fewest sizes; the variants after them are for these sizes, too.
+    """
+    kept = [*chosen]
+    while len(kept) > 1 and (
+        len(kept) > MAX_VARIANTS or len(to_yaml(target, kept).encode()) > yaml.MAX_BYTES
+    ):
+        counts = [len(each.draft.when) for each in kept[:-1]]
+        del kept[counts.index(max(counts))]
+    return kept
 
 
 def _ever_holds(when: Expr | None, plain: Plain) -> bool:

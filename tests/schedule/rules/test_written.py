@@ -13,11 +13,11 @@ from gen.pipeline import emit, generate, schedule
 from gen.poly.prove import prove
 from gen.schedule.base import Primitive, to_yaml
 from gen.schedule.recipe import step_of, steps_of
-from gen.schedule.rules.choose import Rules
+from gen.schedule.rules.choose import Chosen, Rules
 from gen.schedule.rules.parts.draft import Draft
 from gen.targets.cpu.levels import Level
 from gen.targets.cpu.target import Cpu
-from gen.targets.recipes import Written, by_rules, recipe_of
+from gen.targets.recipes import Written, by_rules, fitting, recipe_of
 from gen.targets.target import Target
 
 from .support import ruled, spec
@@ -73,6 +73,28 @@ def test_there_are_no_variants_for_no_sizes() -> None:
     assert "- when: m >= 65536 and m >= 192\n" in recipe
     assert "- when: m >= 48 and m <= 64\n" in recipe
     assert "m >= 65536 and m >= 48 and m <= 64" not in recipe
+
+
+def test_there_are_as_many_variants_as_a_text_may_have() -> None:
+    """What several blocks have variants for may come to more than a file holds."""
+    found = by_rules(Plain(TURNED, choices(TURNED)[0]), V3)
+    assert found is not None
+    last = found.chosen[-1]
+
+    def variant(length: int, *when: str) -> Chosen:
+        return Chosen(replace(last.draft, when=when, lines=("x" * length,)))
+
+    rare, usual, all_ = (
+        variant(40_000, "m <= 4", "n <= 4"),
+        variant(20_000, "m <= 4"),
+        variant(9, *()),
+    )
+    assert [*fitting([rare, usual, all_], "cpu")] == [rare, usual, all_]
+    other = variant(30_000, "m <= 4", "n <= 8")
+    assert [*fitting([rare, usual, other, all_], "cpu")] == [usual, other, all_]
+    many = [variant(9, f"m <= {n}") for n in range(80)]
+    assert [*fitting([*many, all_], "cpu")] == [*many[-63:], all_]
+    assert [*fitting([variant(70_000)], "cpu")] == [variant(70_000)]
 
 
 @pytest.mark.parametrize(
