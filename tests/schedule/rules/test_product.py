@@ -138,6 +138,13 @@ ARGUMENTS = {
         "np.matmul(np.lib.stride_tricks.sliding_window_view("
         "np.pad(x, [(0, 0), (0, k)]), k, axis=-1)[:, :n], w)",
     ),
+    "stepped": (  # windows further apart than elements: their copy has phases
+        "(c,n),(o,c,5)->(o,(n - 2) // 3)",
+        {"x": "T[c, n]", "w": "T[o, c, 5]"},
+        "y: T[o, (n - 2) // 3]",
+        "y[k, j] = sum(w[k, m, l] * x[m, 3 * j + l] for m in c for l in range(5))",
+        "np.einsum('kml,mjl->kj', w, np.lib.stride_tricks.sliding_window_view(x, 5, axis=-1)[:, ::3])",
+    ),
     "pooled": (  # windows without weights
         "(n)->(n)",
         {"x": "T[m, n]"},
@@ -164,6 +171,7 @@ ARGUMENTS = {
 CONSTRAINTS = {
     "window": "[k >= 1, n >= 1]",
     "attention": "[n >= 1]",
+    "stepped": "[n >= 5]",
     "pooled": "[n >= 1]",
     "correlated": "[1 <= k <= n]",
     "spread": "[k >= 1, n >= 1]",

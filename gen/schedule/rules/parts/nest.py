@@ -54,10 +54,12 @@ class ArrayAccess:
         """
         if var not in self.variables:
             return 0
+        return 1 if self.step(var) == 1 else None
+
+    def step(self, var: str) -> int | None:
+        """The same, whatever the distance; None where it is not along a row, or not even."""
         *outer, last = self.indices
-        if any(var in variables(index) for index in outer):
-            return None
-        return 1 if _slope(last, var) == 1 else None
+        return None if any(var in variables(index) for index in outer) else _slope(last, var)
 
 
 def _outside_of_loads(node: Node) -> frozenset[str]:

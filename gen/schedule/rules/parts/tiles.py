@@ -19,6 +19,7 @@ from .sums import SumRead, loop_along, ordered, own_loops, reuse
 BAND = 8  # lines of which a window's values are computed at a time, or tiles of rows
 DIAGONAL = 4  # terms of a row of a triangle
 WINDOW = 4  # vectors of a line of windows
+LONGEST_STEP = 16  # from a value of a line to the next, for which a copy has phases
 
 
 @final
@@ -270,9 +271,26 @@ def _operand(
         return _turned(after, copy, read.buffer, axis, rank - 1)
     if tile.turned:
         return _turned(after, copy, read.buffer, axis, 0)
+    step = read.step(each.meant[tile.line])
+    if axis == rank - 1 and not tile.panels and step is not None and 1 < step <= LONGEST_STEP:
+        return _in_phases(after, copy, axis, step)
     along = loop_along(after, copy, f"d{axis}")
     after = ordered(after, (*(v for v in own_loops(after, copy) if v != along), along))
     return _copied(after, copy, f"d{axis}").settled(copy)
+
+
+def _in_phases(draft: Draft, copy: str, axis: int, step: int) -> Draft:
+    """With a copy in which what is read `step` apart lies side by side."""
+    order = [*range(axis), axis + 1, axis]
+    phases = {"axis": axis, "factors": [None, step], "order": order}
+    draft = draft.step("transform_layout", buffer=copy, **phases)
+    line = loop_along(draft, copy, f"d{axis}")
+    parts = (f"{line}_0", f"{line}_1")
+    draft = draft.step("split", loop=line, factors=[None, step], as_=parts)
+    rest = tuple(loop for loop in own_loops(draft, copy) if loop not in parts)
+    draft = ordered(draft, (*rest, parts[1], parts[0]))
+    draft = draft.step("vectorize", loop=parts[0], width="$lanes")
+    return draft.perhaps("unroll", loop=f"{parts[0]}_0").settled(copy)
 
 
 def _turned(draft: Draft, copy: str, buffer: str, axis: int, terms: int) -> Draft:
