@@ -143,7 +143,8 @@ ARGUMENTS = {
         {"x": "T[c, n]", "w": "T[o, c, 5]"},
         "y: T[o, (n - 2) // 3]",
         "y[k, j] = sum(w[k, m, l] * x[m, 3 * j + l] for m in c for l in range(5))",
-        "np.einsum('kml,mjl->kj', w, np.lib.stride_tricks.sliding_window_view(x, 5, axis=-1)[:, ::3])",
+        "np.einsum('kml,mjl->kj', w, np.lib.stride_tricks.sliding_window_view("
+        "x, 5, axis=-1)[:, ::3])",
     ),
     "pooled": (  # windows without weights
         "(n)->(n)",
