@@ -1214,11 +1214,355 @@ static int ts_softmax_float32_v3_2(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_softmax_float32_v3[3];
-const ts_variant ts_softmax_float32_v3[3] = {
+static bool ts_softmax_float32_v3_2_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    return (m >= 0);
+}
+
+struct ts_softmax_float32_v3_3_y_i0 {
+    int64_t m;
+    int64_t n;
+    const float *x;
+    int64_t x_s1;
+    float *y;
+    int64_t y_s0;
+    int64_t y_s1;
+    int64_t ahead;
+};
+
+static int ts_softmax_float32_v3_3_y_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_softmax_float32_v3_3_y_i0 *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const float *const x = self->x;
+    const int64_t x_s1 = self->x_s1;
+    float *const y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const int64_t y_s1 = self->y_s1;
+    const int64_t ahead = self->ahead;
+    {
+        float *const restrict e =
+            ts_workspace_acquire(ts_bytes(n, ts_bytes(32, sizeof(float))));
+        if (!e) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
+            {
+                _Alignas(64) float peak[32];
+                _Alignas(64) float total[32];
+                _Alignas(64) float scale[32];
+                for (int64_t peak_init_i0 = 0,
+                    peak_init_i0_end = ts_min_i64_s(4,
+                    m / 8 - (y_i0 * 4)); peak_init_i0 < peak_init_i0_end; ++peak_init_i0) {
+                    ts_store_f32(&peak[peak_init_i0 * 8], ts_set_f32((-__builtin_inff())));
+                }
+                for (int64_t peak_init_i0 = ts_min_i64_s(4, m / 8 - (y_i0 * 4)),
+                    peak_init_i0_end = ts_min_i64_s(4,
+                    (m + 7) / 8 - (y_i0 * 4)); peak_init_i0 < peak_init_i0_end; ++peak_init_i0) {
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(m - (y_i0 * 32) - (peak_init_i0 * 8), 8);
+                        if (active > 0) {
+                            ts_store_first_f32(&peak[peak_init_i0 * 8],
+                                ts_set_f32((-__builtin_inff())), active);
+                        }
+                    }
+                }
+                for (int64_t peak_j0 = 0,
+                    peak_j0_end = (n + 7) / 8; peak_j0 < peak_j0_end; ++peak_j0) {
+                    for (int64_t peak_i0 = 0,
+                        peak_i0_end = ts_min_i64_s(4,
+                        m / 8 - (y_i0 * 4)); peak_i0 < peak_i0_end; ++peak_i0) {
+                        {
+                            ts_f32 peak_rf[1] = {{0}};
+                            peak_rf[0] = ts_set_f32((-__builtin_inff()));
+                            for (int64_t peak_j1 = 0,
+                                peak_j1_end = ts_min_i64_s(8,
+                                n - (peak_j0 * 8)); peak_j1 < peak_j1_end; ++peak_j1) {
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(float) * (uintptr_t)(y_i0 * 32 + peak_i0 * 8
+                                    + x_s1 * (peak_j0 * 8 + peak_j1) + ahead * (8 * x_s1))), 0, 2);
+                                peak_rf[0] = ts_max_f32(peak_rf[0],
+                                    ts_load_f32(&x[y_i0 * 32 + peak_i0 * 8
+                                    + x_s1 * (peak_j0 * 8 + peak_j1)]));
+                            }
+                            ts_store_f32(&peak[peak_i0 * 8],
+                                ts_max_f32(ts_load_f32(&peak[peak_i0 * 8]), peak_rf[0]));
+                        }
+                    }
+                    for (int64_t peak_i0 = ts_min_i64_s(4, m / 8 - (y_i0 * 4)),
+                        peak_i0_end = ts_min_i64_s(4,
+                        (m + 7) / 8 - (y_i0 * 4)); peak_i0 < peak_i0_end; ++peak_i0) {
+                        {
+                            ts_f32 peak_rf[1] = {{0}};
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_i0 * 32) - (peak_i0 * 8), 8);
+                                if (active > 0) {
+                                    peak_rf[0] = ts_set_f32((-__builtin_inff()));
+                                }
+                            }
+                            for (int64_t peak_j1 = 0,
+                                peak_j1_end = ts_min_i64_s(8,
+                                n - (peak_j0 * 8)); peak_j1 < peak_j1_end; ++peak_j1) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (y_i0 * 32) - (peak_i0 * 8), 8);
+                                    if (active > 0) {
+                                        peak_rf[0] = ts_max_f32(peak_rf[0],
+                                            ts_load_first_f32(&x[y_i0 * 32 + peak_i0 * 8
+                                            + x_s1 * (peak_j0 * 8 + peak_j1)], active));
+                                    }
+                                }
+                            }
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_i0 * 32) - (peak_i0 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_first_f32(&peak[peak_i0 * 8],
+                                        ts_max_f32(ts_load_first_f32(&peak[peak_i0 * 8], active),
+                                        peak_rf[0]), active);
+                                }
+                            }
+                        }
+                    }
+                }
+                for (int64_t e_j = 0; e_j < n; ++e_j) {
+                    for (int64_t e_i_0 = 0,
+                        e_i_0_end = ts_min_i64_s(4,
+                        m / 8 - (y_i0 * 4)); e_i_0 < e_i_0_end; ++e_i_0) {
+                        ts_store_f32(&e[32 * e_j + e_i_0 * 8],
+                            ts_exp_f32(ts_sub_f32(ts_load_f32(&x[y_i0 * 32 + e_i_0 * 8
+                            + x_s1 * e_j]), ts_load_f32(&peak[e_i_0 * 8]))));
+                    }
+                    for (int64_t e_i_0 = ts_min_i64_s(4, m / 8 - (y_i0 * 4)),
+                        e_i_0_end = ts_min_i64_s(4,
+                        (m + 7) / 8 - (y_i0 * 4)); e_i_0 < e_i_0_end; ++e_i_0) {
+                        {
+                            const int64_t active = ts_min_i64_s(m - (y_i0 * 32) - (e_i_0 * 8), 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&e[32 * e_j + e_i_0 * 8],
+                                    ts_exp_f32(ts_sub_f32(ts_load_first_f32(&x[y_i0 * 32
+                                    + e_i_0 * 8 + x_s1 * e_j], active),
+                                    ts_load_first_f32(&peak[e_i_0 * 8], active))), active);
+                            }
+                        }
+                    }
+                }
+                for (int64_t total_init_i_2_0 = 0,
+                    total_init_i_2_0_end =
+                    ts_min_i64_s(4, m / 8 - (y_i0 * 4)); total_init_i_2_0 < total_init_i_2_0_end; ++total_init_i_2_0) {
+                    ts_store_f32(&total[total_init_i_2_0 * 8], ts_set_f32(0.0f));
+                }
+                for (int64_t total_init_i_2_0 = ts_min_i64_s(4, m / 8 - (y_i0 * 4)),
+                    total_init_i_2_0_end =
+                    ts_min_i64_s(4, (m
+                    + 7) / 8 - (y_i0 * 4)); total_init_i_2_0 < total_init_i_2_0_end; ++total_init_i_2_0) {
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(m - (y_i0 * 32) - (total_init_i_2_0 * 8), 8);
+                        if (active > 0) {
+                            ts_store_first_f32(&total[total_init_i_2_0 * 8], ts_set_f32(0.0f),
+                                active);
+                        }
+                    }
+                }
+                for (int64_t total_j0_0 = 0,
+                    total_j0_0_end = ((n + 7) / 8
+                    + 31) / 32; total_j0_0 < total_j0_0_end; ++total_j0_0) {
+                    {
+                        _Alignas(64) float total_part[32 * 1];
+                        for (int64_t total_part_init_i0 = 0,
+                            total_part_init_i0_end =
+                            ts_min_i64_s(4, m / 8 - (y_i0 * 4)); total_part_init_i0 < total_part_init_i0_end; ++total_part_init_i0) {
+                            ts_store_f32(&total_part[1 * (total_part_init_i0 * 8)],
+                                ts_set_f32(0.0f));
+                        }
+                        for (int64_t total_part_init_i0 = ts_min_i64_s(4, m / 8 - (y_i0 * 4)),
+                            total_part_init_i0_end =
+                            ts_min_i64_s(4, (m
+                            + 7) / 8 - (y_i0 * 4)); total_part_init_i0 < total_part_init_i0_end; ++total_part_init_i0) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_i0 * 32) - (total_part_init_i0 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_first_f32(&total_part[1 * (total_part_init_i0 * 8)],
+                                        ts_set_f32(0.0f), active);
+                                }
+                            }
+                        }
+                        for (int64_t total_j0_1 = 0,
+                            total_j0_1_end = ts_min_i64_s(32,
+                            (n + 7) / 8 - (total_j0_0 * 32)); total_j0_1 < total_j0_1_end; ++total_j0_1) {
+                            for (int64_t total_i0 = 0,
+                                total_i0_end = ts_min_i64_s(4,
+                                m / 8 - (y_i0 * 4)); total_i0 < total_i0_end; ++total_i0) {
+                                {
+                                    ts_f32 total_rf[1] = {{0}};
+                                    total_rf[0] = ts_set_f32(0.0f);
+                                    for (int64_t total_j1 = 0,
+                                        total_j1_end = ts_min_i64_s(8,
+                                        n - (total_j0_0 * 256) - (total_j0_1 * 8)); total_j1 < total_j1_end; ++total_j1) {
+                                        total_rf[0] = ts_add_f32(total_rf[0],
+                                            ts_load_f32(&e[32 * (total_j0_0 * 256 + total_j0_1 * 8
+                                            + total_j1) + total_i0 * 8]));
+                                    }
+                                    ts_store_f32(&total_part[1 * (total_i0 * 8)],
+                                        ts_add_f32(ts_load_f32(&total_part[1 * (total_i0 * 8)]),
+                                        total_rf[0]));
+                                }
+                            }
+                            for (int64_t total_i0 = ts_min_i64_s(4, m / 8 - (y_i0 * 4)),
+                                total_i0_end = ts_min_i64_s(4,
+                                (m + 7) / 8 - (y_i0 * 4)); total_i0 < total_i0_end; ++total_i0) {
+                                {
+                                    ts_f32 total_rf[1] = {{0}};
+                                    {
+                                        const int64_t active =
+                                            ts_min_i64_s(m - (y_i0 * 32) - (total_i0 * 8), 8);
+                                        if (active > 0) {
+                                            total_rf[0] = ts_set_f32(0.0f);
+                                        }
+                                    }
+                                    for (int64_t total_j1 = 0,
+                                        total_j1_end = ts_min_i64_s(8,
+                                        n - (total_j0_0 * 256) - (total_j0_1 * 8)); total_j1 < total_j1_end; ++total_j1) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(m - (y_i0 * 32) - (total_i0 * 8), 8);
+                                            if (active > 0) {
+                                                total_rf[0] = ts_add_f32(total_rf[0],
+                                                    ts_load_first_f32(&e[32 * (total_j0_0 * 256
+                                                    + total_j0_1 * 8 + total_j1) + total_i0 * 8],
+                                                    active));
+                                            }
+                                        }
+                                    }
+                                    {
+                                        const int64_t active =
+                                            ts_min_i64_s(m - (y_i0 * 32) - (total_i0 * 8), 8);
+                                        if (active > 0) {
+                                            ts_store_first_f32(&total_part[1 * (total_i0 * 8)],
+                                                ts_add_f32(ts_load_first_f32(&total_part[1 * (total_i0 * 8)], active), total_rf[0]), active);
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                        for (int64_t total_i_2_0 = 0,
+                            total_i_2_0_end = ts_min_i64_s(4,
+                            m / 8 - (y_i0 * 4)); total_i_2_0 < total_i_2_0_end; ++total_i_2_0) {
+                            ts_store_f32(&total[total_i_2_0 * 8],
+                                ts_add_f32(ts_load_f32(&total[total_i_2_0 * 8]),
+                                ts_load_f32(&total_part[1 * (total_i_2_0 * 8)])));
+                        }
+                        for (int64_t total_i_2_0 = ts_min_i64_s(4, m / 8 - (y_i0 * 4)),
+                            total_i_2_0_end = ts_min_i64_s(4,
+                            (m + 7) / 8 - (y_i0 * 4)); total_i_2_0 < total_i_2_0_end; ++total_i_2_0) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_i0 * 32) - (total_i_2_0 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_first_f32(&total[total_i_2_0 * 8],
+                                        ts_add_f32(ts_load_first_f32(&total[total_i_2_0 * 8],
+                                        active), ts_load_first_f32(&total_part[1 * (total_i_2_0 * 8)], active)), active);
+                                }
+                            }
+                        }
+                    }
+                }
+                for (int64_t scale_i_0 = 0,
+                    scale_i_0_end = ts_min_i64_s(4,
+                    m / 8 - (y_i0 * 4)); scale_i_0 < scale_i_0_end; ++scale_i_0) {
+                    ts_store_f32(&scale[scale_i_0 * 8],
+                        ts_div_f32(ts_set_f32(1.0f), ts_load_f32(&total[scale_i_0 * 8])));
+                }
+                for (int64_t scale_i_0 = ts_min_i64_s(4, m / 8 - (y_i0 * 4)),
+                    scale_i_0_end = ts_min_i64_s(4,
+                    (m + 7) / 8 - (y_i0 * 4)); scale_i_0 < scale_i_0_end; ++scale_i_0) {
+                    {
+                        const int64_t active = ts_min_i64_s(m - (y_i0 * 32) - (scale_i_0 * 8), 8);
+                        if (active > 0) {
+                            ts_store_first_f32(&scale[scale_i_0 * 8],
+                                ts_div_f32(ts_set_f32(1.0f),
+                                ts_load_first_f32(&total[scale_i_0 * 8], active)), active);
+                        }
+                    }
+                }
+                for (int64_t y_j = 0; y_j < n; ++y_j) {
+                    for (int64_t y_i1 = 0,
+                        y_i1_end = ts_min_i64_s(4, m / 8 - (y_i0 * 4)); y_i1 < y_i1_end; ++y_i1) {
+                        ts_store_strided_f32(&y[y_s0 * (y_i0 * 32 + y_i1 * 8) + y_s1 * y_j], y_s0,
+                            ts_mul_f32(ts_load_f32(&e[32 * y_j + y_i1 * 8]),
+                            ts_load_f32(&scale[y_i1 * 8])));
+                    }
+                    for (int64_t y_i1 = ts_min_i64_s(4, m / 8 - (y_i0 * 4)),
+                        y_i1_end = ts_min_i64_s(4,
+                        (m + 7) / 8 - (y_i0 * 4)); y_i1 < y_i1_end; ++y_i1) {
+                        {
+                            const int64_t active = ts_min_i64_s(m - (y_i0 * 32) - (y_i1 * 8), 8);
+                            if (active > 0) {
+                                ts_store_strided_first_f32(&y[y_s0 * (y_i0 * 32 + y_i1 * 8)
+                                    + y_s1 * y_j], y_s0,
+                                    ts_mul_f32(ts_load_first_f32(&e[32 * y_j + y_i1 * 8], active),
+                                    ts_load_first_f32(&scale[y_i1 * 8], active)), active);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        ts_workspace_release(e);
+    }
+    return TS_OK;
+}
+
+static int ts_softmax_float32_v3_3(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const float *const x = call->data[0];
+    const int64_t x_s1 = call->strides[1];
+    float *const y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    const int64_t y_s1 = call->strides[3];
+    const double moved = 4.0 * (double)(m) * (double)(n) + 4.0 * (double)(m) * (double)(n);
+    const int64_t ahead = moved > call->prefetch_above;
+    {
+        const struct ts_softmax_float32_v3_3_y_i0 env = {m, n, x, x_s1, y, y_s0, y_s1, ahead};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (ts_min_i64_s(4, (m + 7) / 8)) * 13
+            + ((n + 7) / 8) * ((ts_min_i64_s(4, m / 8)) * (1 + (ts_min_i64_s(8, n)) * 8 + 4)
+            + (ts_min_i64_s(4, (m + 7) / 8) - (ts_min_i64_s(4, m / 8))) * (1
+            + (ts_min_i64_s(8, n)) * 8 + 4))
+            + n * ((ts_min_i64_s(4, m / 8)) * 32
+            + (ts_min_i64_s(4, (m + 7) / 8) - (ts_min_i64_s(4, m / 8))) * 32)
+            + (((n + 7) / 8 + 31) / 32) * ((ts_min_i64_s(4, m / 8)) * 3
+            + (ts_min_i64_s(4, (m + 7) / 8) - (ts_min_i64_s(4, m / 8))) * 3
+            + (ts_min_i64_s(32, (n + 7) / 8)) * ((ts_min_i64_s(4, m / 8)) * (1
+            + (ts_min_i64_s(8, n)) * 8 + 4)
+            + (ts_min_i64_s(4, (m + 7) / 8) - (ts_min_i64_s(4, m / 8))) * (1
+            + (ts_min_i64_s(8, n)) * 8 + 4)) + (ts_min_i64_s(4, m / 8)) * 6
+            + (ts_min_i64_s(4, (m + 7) / 8) - (ts_min_i64_s(4, m / 8))) * 6)
+            + n * ((ts_min_i64_s(4, m / 8)) * 12
+            + (ts_min_i64_s(4, (m + 7) / 8) - (ts_min_i64_s(4, m / 8))) * 12));
+        const int status =
+            ts_parallel(ts_softmax_float32_v3_3_y_i0, &env, 0, (m + 31) / 32, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+extern const ts_variant ts_softmax_float32_v3[4];
+const ts_variant ts_softmax_float32_v3[4] = {
     {ts_softmax_float32_v3_0, ts_softmax_float32_v3_0_when, UINT64_C(0), "0"},
     {ts_softmax_float32_v3_1, ts_softmax_float32_v3_1_when, UINT64_C(10), "1"},
-    {ts_softmax_float32_v3_2, NULL, UINT64_C(10), "2"},
+    {ts_softmax_float32_v3_2, ts_softmax_float32_v3_2_when, UINT64_C(10), "2"},
+    {ts_softmax_float32_v3_3, NULL, UINT64_C(1), "3"},
 };
 
 struct ts_softmax_float64_v3_2_y_i {
@@ -1539,9 +1883,353 @@ static int ts_softmax_float64_v3_2(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_softmax_float64_v3[1];
-const ts_variant ts_softmax_float64_v3[1] = {
-    {ts_softmax_float64_v3_2, NULL, UINT64_C(10), "2"},
+static bool ts_softmax_float64_v3_2_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    return (m >= 0);
+}
+
+struct ts_softmax_float64_v3_3_y_i0 {
+    int64_t m;
+    int64_t n;
+    const double *x;
+    int64_t x_s1;
+    double *y;
+    int64_t y_s0;
+    int64_t y_s1;
+    int64_t ahead;
+};
+
+static int ts_softmax_float64_v3_3_y_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_softmax_float64_v3_3_y_i0 *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const double *const x = self->x;
+    const int64_t x_s1 = self->x_s1;
+    double *const y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const int64_t y_s1 = self->y_s1;
+    const int64_t ahead = self->ahead;
+    {
+        double *const restrict e =
+            ts_workspace_acquire(ts_bytes(n, ts_bytes(16, sizeof(double))));
+        if (!e) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
+            {
+                _Alignas(64) double peak[16];
+                _Alignas(64) double total[16];
+                _Alignas(64) double scale[16];
+                for (int64_t peak_init_i0 = 0,
+                    peak_init_i0_end = ts_min_i64_s(4,
+                    m / 4 - (y_i0 * 4)); peak_init_i0 < peak_init_i0_end; ++peak_init_i0) {
+                    ts_store_f64(&peak[peak_init_i0 * 4], ts_set_f64((-__builtin_inf())));
+                }
+                for (int64_t peak_init_i0 = ts_min_i64_s(4, m / 4 - (y_i0 * 4)),
+                    peak_init_i0_end = ts_min_i64_s(4,
+                    (m + 3) / 4 - (y_i0 * 4)); peak_init_i0 < peak_init_i0_end; ++peak_init_i0) {
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(m - (y_i0 * 16) - (peak_init_i0 * 4), 4);
+                        if (active > 0) {
+                            ts_store_first_f64(&peak[peak_init_i0 * 4],
+                                ts_set_f64((-__builtin_inf())), active);
+                        }
+                    }
+                }
+                for (int64_t peak_j0 = 0,
+                    peak_j0_end = (n + 7) / 8; peak_j0 < peak_j0_end; ++peak_j0) {
+                    for (int64_t peak_i0 = 0,
+                        peak_i0_end = ts_min_i64_s(4,
+                        m / 4 - (y_i0 * 4)); peak_i0 < peak_i0_end; ++peak_i0) {
+                        {
+                            ts_f64 peak_rf[1] = {{0}};
+                            peak_rf[0] = ts_set_f64((-__builtin_inf()));
+                            for (int64_t peak_j1 = 0,
+                                peak_j1_end = ts_min_i64_s(8,
+                                n - (peak_j0 * 8)); peak_j1 < peak_j1_end; ++peak_j1) {
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(double) * (uintptr_t)(y_i0 * 16 + peak_i0 * 4
+                                    + x_s1 * (peak_j0 * 8 + peak_j1) + ahead * (8 * x_s1))), 0, 2);
+                                peak_rf[0] = ts_max_f64(peak_rf[0],
+                                    ts_load_f64(&x[y_i0 * 16 + peak_i0 * 4
+                                    + x_s1 * (peak_j0 * 8 + peak_j1)]));
+                            }
+                            ts_store_f64(&peak[peak_i0 * 4],
+                                ts_max_f64(ts_load_f64(&peak[peak_i0 * 4]), peak_rf[0]));
+                        }
+                    }
+                    for (int64_t peak_i0 = ts_min_i64_s(4, m / 4 - (y_i0 * 4)),
+                        peak_i0_end = ts_min_i64_s(4,
+                        (m + 3) / 4 - (y_i0 * 4)); peak_i0 < peak_i0_end; ++peak_i0) {
+                        {
+                            ts_f64 peak_rf[1] = {{0}};
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_i0 * 16) - (peak_i0 * 4), 4);
+                                if (active > 0) {
+                                    peak_rf[0] = ts_set_f64((-__builtin_inf()));
+                                }
+                            }
+                            for (int64_t peak_j1 = 0,
+                                peak_j1_end = ts_min_i64_s(8,
+                                n - (peak_j0 * 8)); peak_j1 < peak_j1_end; ++peak_j1) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (y_i0 * 16) - (peak_i0 * 4), 4);
+                                    if (active > 0) {
+                                        peak_rf[0] = ts_max_f64(peak_rf[0],
+                                            ts_load_first_f64(&x[y_i0 * 16 + peak_i0 * 4
+                                            + x_s1 * (peak_j0 * 8 + peak_j1)], active));
+                                    }
+                                }
+                            }
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_i0 * 16) - (peak_i0 * 4), 4);
+                                if (active > 0) {
+                                    ts_store_first_f64(&peak[peak_i0 * 4],
+                                        ts_max_f64(ts_load_first_f64(&peak[peak_i0 * 4], active),
+                                        peak_rf[0]), active);
+                                }
+                            }
+                        }
+                    }
+                }
+                for (int64_t e_j = 0; e_j < n; ++e_j) {
+                    for (int64_t e_i_0 = 0,
+                        e_i_0_end = ts_min_i64_s(4,
+                        m / 4 - (y_i0 * 4)); e_i_0 < e_i_0_end; ++e_i_0) {
+                        ts_store_f64(&e[16 * e_j + e_i_0 * 4],
+                            ts_exp_f64(ts_sub_f64(ts_load_f64(&x[y_i0 * 16 + e_i_0 * 4
+                            + x_s1 * e_j]), ts_load_f64(&peak[e_i_0 * 4]))));
+                    }
+                    for (int64_t e_i_0 = ts_min_i64_s(4, m / 4 - (y_i0 * 4)),
+                        e_i_0_end = ts_min_i64_s(4,
+                        (m + 3) / 4 - (y_i0 * 4)); e_i_0 < e_i_0_end; ++e_i_0) {
+                        {
+                            const int64_t active = ts_min_i64_s(m - (y_i0 * 16) - (e_i_0 * 4), 4);
+                            if (active > 0) {
+                                ts_store_first_f64(&e[16 * e_j + e_i_0 * 4],
+                                    ts_exp_f64(ts_sub_f64(ts_load_first_f64(&x[y_i0 * 16
+                                    + e_i_0 * 4 + x_s1 * e_j], active),
+                                    ts_load_first_f64(&peak[e_i_0 * 4], active))), active);
+                            }
+                        }
+                    }
+                }
+                for (int64_t total_init_i_2_0 = 0,
+                    total_init_i_2_0_end =
+                    ts_min_i64_s(4, m / 4 - (y_i0 * 4)); total_init_i_2_0 < total_init_i_2_0_end; ++total_init_i_2_0) {
+                    ts_store_f64(&total[total_init_i_2_0 * 4], ts_set_f64(0.0));
+                }
+                for (int64_t total_init_i_2_0 = ts_min_i64_s(4, m / 4 - (y_i0 * 4)),
+                    total_init_i_2_0_end =
+                    ts_min_i64_s(4, (m
+                    + 3) / 4 - (y_i0 * 4)); total_init_i_2_0 < total_init_i_2_0_end; ++total_init_i_2_0) {
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(m - (y_i0 * 16) - (total_init_i_2_0 * 4), 4);
+                        if (active > 0) {
+                            ts_store_first_f64(&total[total_init_i_2_0 * 4], ts_set_f64(0.0),
+                                active);
+                        }
+                    }
+                }
+                for (int64_t total_j0_0 = 0,
+                    total_j0_0_end = ((n + 7) / 8
+                    + 31) / 32; total_j0_0 < total_j0_0_end; ++total_j0_0) {
+                    {
+                        _Alignas(64) double total_part[16 * 1];
+                        for (int64_t total_part_init_i0 = 0,
+                            total_part_init_i0_end =
+                            ts_min_i64_s(4, m / 4 - (y_i0 * 4)); total_part_init_i0 < total_part_init_i0_end; ++total_part_init_i0) {
+                            ts_store_f64(&total_part[1 * (total_part_init_i0 * 4)],
+                                ts_set_f64(0.0));
+                        }
+                        for (int64_t total_part_init_i0 = ts_min_i64_s(4, m / 4 - (y_i0 * 4)),
+                            total_part_init_i0_end =
+                            ts_min_i64_s(4, (m
+                            + 3) / 4 - (y_i0 * 4)); total_part_init_i0 < total_part_init_i0_end; ++total_part_init_i0) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_i0 * 16) - (total_part_init_i0 * 4), 4);
+                                if (active > 0) {
+                                    ts_store_first_f64(&total_part[1 * (total_part_init_i0 * 4)],
+                                        ts_set_f64(0.0), active);
+                                }
+                            }
+                        }
+                        for (int64_t total_j0_1 = 0,
+                            total_j0_1_end = ts_min_i64_s(32,
+                            (n + 7) / 8 - (total_j0_0 * 32)); total_j0_1 < total_j0_1_end; ++total_j0_1) {
+                            for (int64_t total_i0 = 0,
+                                total_i0_end = ts_min_i64_s(4,
+                                m / 4 - (y_i0 * 4)); total_i0 < total_i0_end; ++total_i0) {
+                                {
+                                    ts_f64 total_rf[1] = {{0}};
+                                    total_rf[0] = ts_set_f64(0.0);
+                                    for (int64_t total_j1 = 0,
+                                        total_j1_end = ts_min_i64_s(8,
+                                        n - (total_j0_0 * 256) - (total_j0_1 * 8)); total_j1 < total_j1_end; ++total_j1) {
+                                        total_rf[0] = ts_add_f64(total_rf[0],
+                                            ts_load_f64(&e[16 * (total_j0_0 * 256 + total_j0_1 * 8
+                                            + total_j1) + total_i0 * 4]));
+                                    }
+                                    ts_store_f64(&total_part[1 * (total_i0 * 4)],
+                                        ts_add_f64(ts_load_f64(&total_part[1 * (total_i0 * 4)]),
+                                        total_rf[0]));
+                                }
+                            }
+                            for (int64_t total_i0 = ts_min_i64_s(4, m / 4 - (y_i0 * 4)),
+                                total_i0_end = ts_min_i64_s(4,
+                                (m + 3) / 4 - (y_i0 * 4)); total_i0 < total_i0_end; ++total_i0) {
+                                {
+                                    ts_f64 total_rf[1] = {{0}};
+                                    {
+                                        const int64_t active =
+                                            ts_min_i64_s(m - (y_i0 * 16) - (total_i0 * 4), 4);
+                                        if (active > 0) {
+                                            total_rf[0] = ts_set_f64(0.0);
+                                        }
+                                    }
+                                    for (int64_t total_j1 = 0,
+                                        total_j1_end = ts_min_i64_s(8,
+                                        n - (total_j0_0 * 256) - (total_j0_1 * 8)); total_j1 < total_j1_end; ++total_j1) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(m - (y_i0 * 16) - (total_i0 * 4), 4);
+                                            if (active > 0) {
+                                                total_rf[0] = ts_add_f64(total_rf[0],
+                                                    ts_load_first_f64(&e[16 * (total_j0_0 * 256
+                                                    + total_j0_1 * 8 + total_j1) + total_i0 * 4],
+                                                    active));
+                                            }
+                                        }
+                                    }
+                                    {
+                                        const int64_t active =
+                                            ts_min_i64_s(m - (y_i0 * 16) - (total_i0 * 4), 4);
+                                        if (active > 0) {
+                                            ts_store_first_f64(&total_part[1 * (total_i0 * 4)],
+                                                ts_add_f64(ts_load_first_f64(&total_part[1 * (total_i0 * 4)], active), total_rf[0]), active);
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                        for (int64_t total_i_2_0 = 0,
+                            total_i_2_0_end = ts_min_i64_s(4,
+                            m / 4 - (y_i0 * 4)); total_i_2_0 < total_i_2_0_end; ++total_i_2_0) {
+                            ts_store_f64(&total[total_i_2_0 * 4],
+                                ts_add_f64(ts_load_f64(&total[total_i_2_0 * 4]),
+                                ts_load_f64(&total_part[1 * (total_i_2_0 * 4)])));
+                        }
+                        for (int64_t total_i_2_0 = ts_min_i64_s(4, m / 4 - (y_i0 * 4)),
+                            total_i_2_0_end = ts_min_i64_s(4,
+                            (m + 3) / 4 - (y_i0 * 4)); total_i_2_0 < total_i_2_0_end; ++total_i_2_0) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_i0 * 16) - (total_i_2_0 * 4), 4);
+                                if (active > 0) {
+                                    ts_store_first_f64(&total[total_i_2_0 * 4],
+                                        ts_add_f64(ts_load_first_f64(&total[total_i_2_0 * 4],
+                                        active), ts_load_first_f64(&total_part[1 * (total_i_2_0 * 4)], active)), active);
+                                }
+                            }
+                        }
+                    }
+                }
+                for (int64_t scale_i_0 = 0,
+                    scale_i_0_end = ts_min_i64_s(4,
+                    m / 4 - (y_i0 * 4)); scale_i_0 < scale_i_0_end; ++scale_i_0) {
+                    ts_store_f64(&scale[scale_i_0 * 4],
+                        ts_div_f64(ts_set_f64(1.0), ts_load_f64(&total[scale_i_0 * 4])));
+                }
+                for (int64_t scale_i_0 = ts_min_i64_s(4, m / 4 - (y_i0 * 4)),
+                    scale_i_0_end = ts_min_i64_s(4,
+                    (m + 3) / 4 - (y_i0 * 4)); scale_i_0 < scale_i_0_end; ++scale_i_0) {
+                    {
+                        const int64_t active = ts_min_i64_s(m - (y_i0 * 16) - (scale_i_0 * 4), 4);
+                        if (active > 0) {
+                            ts_store_first_f64(&scale[scale_i_0 * 4],
+                                ts_div_f64(ts_set_f64(1.0),
+                                ts_load_first_f64(&total[scale_i_0 * 4], active)), active);
+                        }
+                    }
+                }
+                for (int64_t y_j = 0; y_j < n; ++y_j) {
+                    for (int64_t y_i1 = 0,
+                        y_i1_end = ts_min_i64_s(4, m / 4 - (y_i0 * 4)); y_i1 < y_i1_end; ++y_i1) {
+                        ts_store_strided_f64(&y[y_s0 * (y_i0 * 16 + y_i1 * 4) + y_s1 * y_j], y_s0,
+                            ts_mul_f64(ts_load_f64(&e[16 * y_j + y_i1 * 4]),
+                            ts_load_f64(&scale[y_i1 * 4])));
+                    }
+                    for (int64_t y_i1 = ts_min_i64_s(4, m / 4 - (y_i0 * 4)),
+                        y_i1_end = ts_min_i64_s(4,
+                        (m + 3) / 4 - (y_i0 * 4)); y_i1 < y_i1_end; ++y_i1) {
+                        {
+                            const int64_t active = ts_min_i64_s(m - (y_i0 * 16) - (y_i1 * 4), 4);
+                            if (active > 0) {
+                                ts_store_strided_first_f64(&y[y_s0 * (y_i0 * 16 + y_i1 * 4)
+                                    + y_s1 * y_j], y_s0,
+                                    ts_mul_f64(ts_load_first_f64(&e[16 * y_j + y_i1 * 4], active),
+                                    ts_load_first_f64(&scale[y_i1 * 4], active)), active);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        ts_workspace_release(e);
+    }
+    return TS_OK;
+}
+
+static int ts_softmax_float64_v3_3(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const double *const x = call->data[0];
+    const int64_t x_s1 = call->strides[1];
+    double *const y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    const int64_t y_s1 = call->strides[3];
+    const double moved = 8.0 * (double)(m) * (double)(n) + 8.0 * (double)(m) * (double)(n);
+    const int64_t ahead = moved > call->prefetch_above;
+    {
+        const struct ts_softmax_float64_v3_3_y_i0 env = {m, n, x, x_s1, y, y_s0, y_s1, ahead};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (ts_min_i64_s(4, (m + 3) / 4)) * 13
+            + ((n + 7) / 8) * ((ts_min_i64_s(4, m / 4)) * (1 + (ts_min_i64_s(8, n)) * 8 + 4)
+            + (ts_min_i64_s(4, (m + 3) / 4) - (ts_min_i64_s(4, m / 4))) * (1
+            + (ts_min_i64_s(8, n)) * 8 + 4))
+            + n * ((ts_min_i64_s(4, m / 4)) * 32
+            + (ts_min_i64_s(4, (m + 3) / 4) - (ts_min_i64_s(4, m / 4))) * 32)
+            + (((n + 7) / 8 + 31) / 32) * ((ts_min_i64_s(4, m / 4)) * 3
+            + (ts_min_i64_s(4, (m + 3) / 4) - (ts_min_i64_s(4, m / 4))) * 3
+            + (ts_min_i64_s(32, (n + 7) / 8)) * ((ts_min_i64_s(4, m / 4)) * (1
+            + (ts_min_i64_s(8, n)) * 8 + 4)
+            + (ts_min_i64_s(4, (m + 3) / 4) - (ts_min_i64_s(4, m / 4))) * (1
+            + (ts_min_i64_s(8, n)) * 8 + 4)) + (ts_min_i64_s(4, m / 4)) * 6
+            + (ts_min_i64_s(4, (m + 3) / 4) - (ts_min_i64_s(4, m / 4))) * 6)
+            + n * ((ts_min_i64_s(4, m / 4)) * 12
+            + (ts_min_i64_s(4, (m + 3) / 4) - (ts_min_i64_s(4, m / 4))) * 12));
+        const int status =
+            ts_parallel(ts_softmax_float64_v3_3_y_i0, &env, 0, (m + 15) / 16, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+extern const ts_variant ts_softmax_float64_v3[2];
+const ts_variant ts_softmax_float64_v3[2] = {
+    {ts_softmax_float64_v3_2, ts_softmax_float64_v3_2_when, UINT64_C(10), "2"},
+    {ts_softmax_float64_v3_3, NULL, UINT64_C(1), "3"},
 };
 
 struct ts_softmax_float16_v3_2_y_i {
@@ -1836,7 +2524,351 @@ static int ts_softmax_float16_v3_2(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_softmax_float16_v3[1];
-const ts_variant ts_softmax_float16_v3[1] = {
-    {ts_softmax_float16_v3_2, NULL, UINT64_C(10), "2"},
+static bool ts_softmax_float16_v3_2_when(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    return (m >= 0);
+}
+
+struct ts_softmax_float16_v3_3_y_i0 {
+    int64_t m;
+    int64_t n;
+    const uint16_t *x;
+    int64_t x_s1;
+    uint16_t *y;
+    int64_t y_s0;
+    int64_t y_s1;
+    int64_t ahead;
+};
+
+static int ts_softmax_float16_v3_3_y_i0(const void *env, int64_t lower, int64_t upper)
+{
+    const struct ts_softmax_float16_v3_3_y_i0 *const self = env;
+    const int64_t m = self->m;
+    const int64_t n = self->n;
+    const uint16_t *const x = self->x;
+    const int64_t x_s1 = self->x_s1;
+    uint16_t *const y = self->y;
+    const int64_t y_s0 = self->y_s0;
+    const int64_t y_s1 = self->y_s1;
+    const int64_t ahead = self->ahead;
+    {
+        float *const restrict e =
+            ts_workspace_acquire(ts_bytes(n, ts_bytes(32, sizeof(float))));
+        if (!e) {
+            return TS_NO_MEMORY;
+        }
+        for (int64_t y_i0 = lower; y_i0 < upper; ++y_i0) {
+            {
+                _Alignas(64) float peak[32];
+                _Alignas(64) float total[32];
+                _Alignas(64) float scale[32];
+                for (int64_t peak_init_i0 = 0,
+                    peak_init_i0_end = ts_min_i64_s(4,
+                    m / 8 - (y_i0 * 4)); peak_init_i0 < peak_init_i0_end; ++peak_init_i0) {
+                    ts_store_f32(&peak[peak_init_i0 * 8], ts_set_f32((-__builtin_inff())));
+                }
+                for (int64_t peak_init_i0 = ts_min_i64_s(4, m / 8 - (y_i0 * 4)),
+                    peak_init_i0_end = ts_min_i64_s(4,
+                    (m + 7) / 8 - (y_i0 * 4)); peak_init_i0 < peak_init_i0_end; ++peak_init_i0) {
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(m - (y_i0 * 32) - (peak_init_i0 * 8), 8);
+                        if (active > 0) {
+                            ts_store_first_f32(&peak[peak_init_i0 * 8],
+                                ts_set_f32((-__builtin_inff())), active);
+                        }
+                    }
+                }
+                for (int64_t peak_j0 = 0,
+                    peak_j0_end = (n + 7) / 8; peak_j0 < peak_j0_end; ++peak_j0) {
+                    for (int64_t peak_i0 = 0,
+                        peak_i0_end = ts_min_i64_s(4,
+                        m / 8 - (y_i0 * 4)); peak_i0 < peak_i0_end; ++peak_i0) {
+                        {
+                            ts_f32 peak_rf[1] = {{0}};
+                            peak_rf[0] = ts_set_f32((-__builtin_inff()));
+                            for (int64_t peak_j1 = 0,
+                                peak_j1_end = ts_min_i64_s(8,
+                                n - (peak_j0 * 8)); peak_j1 < peak_j1_end; ++peak_j1) {
+                                __builtin_prefetch((const void *)((uintptr_t)x
+                                    + sizeof(uint16_t) * (uintptr_t)(y_i0 * 32 + peak_i0 * 8
+                                    + x_s1 * (peak_j0 * 8 + peak_j1) + ahead * (8 * x_s1))), 0, 2);
+                                peak_rf[0] = ts_max_f32(peak_rf[0],
+                                    ts_load_f16_as_f32(&x[y_i0 * 32 + peak_i0 * 8
+                                    + x_s1 * (peak_j0 * 8 + peak_j1)]));
+                            }
+                            ts_store_f32(&peak[peak_i0 * 8],
+                                ts_max_f32(ts_load_f32(&peak[peak_i0 * 8]), peak_rf[0]));
+                        }
+                    }
+                    for (int64_t peak_i0 = ts_min_i64_s(4, m / 8 - (y_i0 * 4)),
+                        peak_i0_end = ts_min_i64_s(4,
+                        (m + 7) / 8 - (y_i0 * 4)); peak_i0 < peak_i0_end; ++peak_i0) {
+                        {
+                            ts_f32 peak_rf[1] = {{0}};
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_i0 * 32) - (peak_i0 * 8), 8);
+                                if (active > 0) {
+                                    peak_rf[0] = ts_set_f32((-__builtin_inff()));
+                                }
+                            }
+                            for (int64_t peak_j1 = 0,
+                                peak_j1_end = ts_min_i64_s(8,
+                                n - (peak_j0 * 8)); peak_j1 < peak_j1_end; ++peak_j1) {
+                                {
+                                    const int64_t active =
+                                        ts_min_i64_s(m - (y_i0 * 32) - (peak_i0 * 8), 8);
+                                    if (active > 0) {
+                                        peak_rf[0] = ts_max_f32(peak_rf[0],
+                                            ts_load_first_f16_as_f32(&x[y_i0 * 32 + peak_i0 * 8
+                                            + x_s1 * (peak_j0 * 8 + peak_j1)], active));
+                                    }
+                                }
+                            }
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_i0 * 32) - (peak_i0 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_first_f32(&peak[peak_i0 * 8],
+                                        ts_max_f32(ts_load_first_f32(&peak[peak_i0 * 8], active),
+                                        peak_rf[0]), active);
+                                }
+                            }
+                        }
+                    }
+                }
+                for (int64_t e_j = 0; e_j < n; ++e_j) {
+                    for (int64_t e_i_0 = 0,
+                        e_i_0_end = ts_min_i64_s(4,
+                        m / 8 - (y_i0 * 4)); e_i_0 < e_i_0_end; ++e_i_0) {
+                        ts_store_f32(&e[32 * e_j + e_i_0 * 8],
+                            ts_exp_f32(ts_sub_f32(ts_load_f16_as_f32(&x[y_i0 * 32 + e_i_0 * 8
+                            + x_s1 * e_j]), ts_load_f32(&peak[e_i_0 * 8]))));
+                    }
+                    for (int64_t e_i_0 = ts_min_i64_s(4, m / 8 - (y_i0 * 4)),
+                        e_i_0_end = ts_min_i64_s(4,
+                        (m + 7) / 8 - (y_i0 * 4)); e_i_0 < e_i_0_end; ++e_i_0) {
+                        {
+                            const int64_t active = ts_min_i64_s(m - (y_i0 * 32) - (e_i_0 * 8), 8);
+                            if (active > 0) {
+                                ts_store_first_f32(&e[32 * e_j + e_i_0 * 8],
+                                    ts_exp_f32(ts_sub_f32(ts_load_first_f16_as_f32(&x[y_i0 * 32
+                                    + e_i_0 * 8 + x_s1 * e_j], active),
+                                    ts_load_first_f32(&peak[e_i_0 * 8], active))), active);
+                            }
+                        }
+                    }
+                }
+                for (int64_t total_init_i_2_0 = 0,
+                    total_init_i_2_0_end =
+                    ts_min_i64_s(4, m / 8 - (y_i0 * 4)); total_init_i_2_0 < total_init_i_2_0_end; ++total_init_i_2_0) {
+                    ts_store_f32(&total[total_init_i_2_0 * 8], ts_set_f32(0.0f));
+                }
+                for (int64_t total_init_i_2_0 = ts_min_i64_s(4, m / 8 - (y_i0 * 4)),
+                    total_init_i_2_0_end =
+                    ts_min_i64_s(4, (m
+                    + 7) / 8 - (y_i0 * 4)); total_init_i_2_0 < total_init_i_2_0_end; ++total_init_i_2_0) {
+                    {
+                        const int64_t active =
+                            ts_min_i64_s(m - (y_i0 * 32) - (total_init_i_2_0 * 8), 8);
+                        if (active > 0) {
+                            ts_store_first_f32(&total[total_init_i_2_0 * 8], ts_set_f32(0.0f),
+                                active);
+                        }
+                    }
+                }
+                for (int64_t total_j0_0 = 0,
+                    total_j0_0_end = ((n + 7) / 8
+                    + 31) / 32; total_j0_0 < total_j0_0_end; ++total_j0_0) {
+                    {
+                        _Alignas(64) float total_part[32 * 1];
+                        for (int64_t total_part_init_i0 = 0,
+                            total_part_init_i0_end =
+                            ts_min_i64_s(4, m / 8 - (y_i0 * 4)); total_part_init_i0 < total_part_init_i0_end; ++total_part_init_i0) {
+                            ts_store_f32(&total_part[1 * (total_part_init_i0 * 8)],
+                                ts_set_f32(0.0f));
+                        }
+                        for (int64_t total_part_init_i0 = ts_min_i64_s(4, m / 8 - (y_i0 * 4)),
+                            total_part_init_i0_end =
+                            ts_min_i64_s(4, (m
+                            + 7) / 8 - (y_i0 * 4)); total_part_init_i0 < total_part_init_i0_end; ++total_part_init_i0) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_i0 * 32) - (total_part_init_i0 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_first_f32(&total_part[1 * (total_part_init_i0 * 8)],
+                                        ts_set_f32(0.0f), active);
+                                }
+                            }
+                        }
+                        for (int64_t total_j0_1 = 0,
+                            total_j0_1_end = ts_min_i64_s(32,
+                            (n + 7) / 8 - (total_j0_0 * 32)); total_j0_1 < total_j0_1_end; ++total_j0_1) {
+                            for (int64_t total_i0 = 0,
+                                total_i0_end = ts_min_i64_s(4,
+                                m / 8 - (y_i0 * 4)); total_i0 < total_i0_end; ++total_i0) {
+                                {
+                                    ts_f32 total_rf[1] = {{0}};
+                                    total_rf[0] = ts_set_f32(0.0f);
+                                    for (int64_t total_j1 = 0,
+                                        total_j1_end = ts_min_i64_s(8,
+                                        n - (total_j0_0 * 256) - (total_j0_1 * 8)); total_j1 < total_j1_end; ++total_j1) {
+                                        total_rf[0] = ts_add_f32(total_rf[0],
+                                            ts_load_f32(&e[32 * (total_j0_0 * 256 + total_j0_1 * 8
+                                            + total_j1) + total_i0 * 8]));
+                                    }
+                                    ts_store_f32(&total_part[1 * (total_i0 * 8)],
+                                        ts_add_f32(ts_load_f32(&total_part[1 * (total_i0 * 8)]),
+                                        total_rf[0]));
+                                }
+                            }
+                            for (int64_t total_i0 = ts_min_i64_s(4, m / 8 - (y_i0 * 4)),
+                                total_i0_end = ts_min_i64_s(4,
+                                (m + 7) / 8 - (y_i0 * 4)); total_i0 < total_i0_end; ++total_i0) {
+                                {
+                                    ts_f32 total_rf[1] = {{0}};
+                                    {
+                                        const int64_t active =
+                                            ts_min_i64_s(m - (y_i0 * 32) - (total_i0 * 8), 8);
+                                        if (active > 0) {
+                                            total_rf[0] = ts_set_f32(0.0f);
+                                        }
+                                    }
+                                    for (int64_t total_j1 = 0,
+                                        total_j1_end = ts_min_i64_s(8,
+                                        n - (total_j0_0 * 256) - (total_j0_1 * 8)); total_j1 < total_j1_end; ++total_j1) {
+                                        {
+                                            const int64_t active =
+                                                ts_min_i64_s(m - (y_i0 * 32) - (total_i0 * 8), 8);
+                                            if (active > 0) {
+                                                total_rf[0] = ts_add_f32(total_rf[0],
+                                                    ts_load_first_f32(&e[32 * (total_j0_0 * 256
+                                                    + total_j0_1 * 8 + total_j1) + total_i0 * 8],
+                                                    active));
+                                            }
+                                        }
+                                    }
+                                    {
+                                        const int64_t active =
+                                            ts_min_i64_s(m - (y_i0 * 32) - (total_i0 * 8), 8);
+                                        if (active > 0) {
+                                            ts_store_first_f32(&total_part[1 * (total_i0 * 8)],
+                                                ts_add_f32(ts_load_first_f32(&total_part[1 * (total_i0 * 8)], active), total_rf[0]), active);
+                                        }
+                                    }
+                                }
+                            }
+                        }
+                        for (int64_t total_i_2_0 = 0,
+                            total_i_2_0_end = ts_min_i64_s(4,
+                            m / 8 - (y_i0 * 4)); total_i_2_0 < total_i_2_0_end; ++total_i_2_0) {
+                            ts_store_f32(&total[total_i_2_0 * 8],
+                                ts_add_f32(ts_load_f32(&total[total_i_2_0 * 8]),
+                                ts_load_f32(&total_part[1 * (total_i_2_0 * 8)])));
+                        }
+                        for (int64_t total_i_2_0 = ts_min_i64_s(4, m / 8 - (y_i0 * 4)),
+                            total_i_2_0_end = ts_min_i64_s(4,
+                            (m + 7) / 8 - (y_i0 * 4)); total_i_2_0 < total_i_2_0_end; ++total_i_2_0) {
+                            {
+                                const int64_t active =
+                                    ts_min_i64_s(m - (y_i0 * 32) - (total_i_2_0 * 8), 8);
+                                if (active > 0) {
+                                    ts_store_first_f32(&total[total_i_2_0 * 8],
+                                        ts_add_f32(ts_load_first_f32(&total[total_i_2_0 * 8],
+                                        active), ts_load_first_f32(&total_part[1 * (total_i_2_0 * 8)], active)), active);
+                                }
+                            }
+                        }
+                    }
+                }
+                for (int64_t scale_i_0 = 0,
+                    scale_i_0_end = ts_min_i64_s(4,
+                    m / 8 - (y_i0 * 4)); scale_i_0 < scale_i_0_end; ++scale_i_0) {
+                    ts_store_f32(&scale[scale_i_0 * 8],
+                        ts_div_f32(ts_set_f32(1.0f), ts_load_f32(&total[scale_i_0 * 8])));
+                }
+                for (int64_t scale_i_0 = ts_min_i64_s(4, m / 8 - (y_i0 * 4)),
+                    scale_i_0_end = ts_min_i64_s(4,
+                    (m + 7) / 8 - (y_i0 * 4)); scale_i_0 < scale_i_0_end; ++scale_i_0) {
+                    {
+                        const int64_t active = ts_min_i64_s(m - (y_i0 * 32) - (scale_i_0 * 8), 8);
+                        if (active > 0) {
+                            ts_store_first_f32(&scale[scale_i_0 * 8],
+                                ts_div_f32(ts_set_f32(1.0f),
+                                ts_load_first_f32(&total[scale_i_0 * 8], active)), active);
+                        }
+                    }
+                }
+                for (int64_t y_j = 0; y_j < n; ++y_j) {
+                    for (int64_t y_i1 = 0,
+                        y_i1_end = ts_min_i64_s(4, m / 8 - (y_i0 * 4)); y_i1 < y_i1_end; ++y_i1) {
+                        ts_store_strided_f32_as_f16(&y[y_s0 * (y_i0 * 32 + y_i1 * 8) + y_s1 * y_j],
+                            y_s0, ts_mul_f32(ts_load_f32(&e[32 * y_j + y_i1 * 8]),
+                            ts_load_f32(&scale[y_i1 * 8])));
+                    }
+                    for (int64_t y_i1 = ts_min_i64_s(4, m / 8 - (y_i0 * 4)),
+                        y_i1_end = ts_min_i64_s(4,
+                        (m + 7) / 8 - (y_i0 * 4)); y_i1 < y_i1_end; ++y_i1) {
+                        {
+                            const int64_t active = ts_min_i64_s(m - (y_i0 * 32) - (y_i1 * 8), 8);
+                            if (active > 0) {
+                                ts_store_strided_first_f32_as_f16(&y[y_s0 * (y_i0 * 32 + y_i1 * 8)
+                                    + y_s1 * y_j], y_s0,
+                                    ts_mul_f32(ts_load_first_f32(&e[32 * y_j + y_i1 * 8], active),
+                                    ts_load_first_f32(&scale[y_i1 * 8], active)), active);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        ts_workspace_release(e);
+    }
+    return TS_OK;
+}
+
+static int ts_softmax_float16_v3_3(const ts_call *call)
+{
+    const int64_t m = call->dims[0];
+    const int64_t n = call->dims[1];
+    const uint16_t *const x = call->data[0];
+    const int64_t x_s1 = call->strides[1];
+    uint16_t *const y = call->data[1];
+    const int64_t y_s0 = call->strides[2];
+    const int64_t y_s1 = call->strides[3];
+    const double moved = 2.0 * (double)(m) * (double)(n) + 2.0 * (double)(m) * (double)(n);
+    const int64_t ahead = moved > call->prefetch_above;
+    {
+        const struct ts_softmax_float16_v3_3_y_i0 env = {m, n, x, x_s1, y, y_s0, y_s1, ahead};
+        const int64_t grain = 1
+            + 40000 / ts_max_i64_s(1, (ts_min_i64_s(4, (m + 7) / 8)) * 13
+            + ((n + 7) / 8) * ((ts_min_i64_s(4, m / 8)) * (1 + (ts_min_i64_s(8, n)) * 8 + 4)
+            + (ts_min_i64_s(4, (m + 7) / 8) - (ts_min_i64_s(4, m / 8))) * (1
+            + (ts_min_i64_s(8, n)) * 8 + 4))
+            + n * ((ts_min_i64_s(4, m / 8)) * 32
+            + (ts_min_i64_s(4, (m + 7) / 8) - (ts_min_i64_s(4, m / 8))) * 32)
+            + (((n + 7) / 8 + 31) / 32) * ((ts_min_i64_s(4, m / 8)) * 3
+            + (ts_min_i64_s(4, (m + 7) / 8) - (ts_min_i64_s(4, m / 8))) * 3
+            + (ts_min_i64_s(32, (n + 7) / 8)) * ((ts_min_i64_s(4, m / 8)) * (1
+            + (ts_min_i64_s(8, n)) * 8 + 4)
+            + (ts_min_i64_s(4, (m + 7) / 8) - (ts_min_i64_s(4, m / 8))) * (1
+            + (ts_min_i64_s(8, n)) * 8 + 4)) + (ts_min_i64_s(4, m / 8)) * 6
+            + (ts_min_i64_s(4, (m + 7) / 8) - (ts_min_i64_s(4, m / 8))) * 6)
+            + n * ((ts_min_i64_s(4, m / 8)) * 12
+            + (ts_min_i64_s(4, (m + 7) / 8) - (ts_min_i64_s(4, m / 8))) * 12));
+        const int status =
+            ts_parallel(ts_softmax_float16_v3_3_y_i0, &env, 0, (m + 31) / 32, grain, call->threads);
+        if (status != TS_OK) {
+            return status;
+        }
+    }
+    return TS_OK;
+}
+
+extern const ts_variant ts_softmax_float16_v3[2];
+const ts_variant ts_softmax_float16_v3[2] = {
+    {ts_softmax_float16_v3_2, ts_softmax_float16_v3_2_when, UINT64_C(10), "2"},
+    {ts_softmax_float16_v3_3, NULL, UINT64_C(1), "3"},
 };
