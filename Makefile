@@ -31,7 +31,7 @@ $(VENV)/.ready: $(VENV)/.builds
 install: $(VENV)/.ready build  ## the environment, with tilesmith built and installed editable
 
 build: $(VENV)/.builds
-	@echo "== the build: what has changed is proved, generated and compiled; all of it, six to eight minutes on two cores"
+	@echo "== the build: what has changed is proved, generated and compiled; all of it, seven to ten minutes on two cores"
 	@PATH="$(BIN):$$PATH" $(BIN)/python build_tools/building.py \
 		$(BIN)/python -m pip install --no-build-isolation --no-deps -e .
 

@@ -21,7 +21,8 @@ def plain(name: str) -> str:
 
 def tiny(name: str) -> Case:
     kernel = KERNELS[name]
-    return Case(kernel, (5, 7, 6, 9, 4, 2)[: len(kernel.sizes["main"][0])], "given")
+    count = len(kernel.sizes["main"][0])
+    return Case(kernel, (5, 7, 6, 9, 4, 2)[:count] if count < 7 else (2, 3, 5, 6, 7, 4, 2), "given")
 
 
 def test_every_shipped_kernel_has_its_rows() -> None:

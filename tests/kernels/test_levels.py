@@ -20,6 +20,7 @@ from . import driver
 from .support import ROOT, SPECS, assert_right
 
 SUPPORTED = [Level(name) for name in ts.show_config("dicts")["levels_supported"]]
+LOWER = [pytest.param(x, marks=pytest.mark.thorough) for x in SUPPORTED[:-2]] + SUPPORTED[-2:-1]
 
 
 @pytest.mark.parametrize(
@@ -29,7 +30,7 @@ SUPPORTED = [Level(name) for name in ts.show_config("dicts")["levels_supported"]
         pytest.param("sizes_around or threads or layouts", marks=pytest.mark.thorough),
     ],
 )
-@pytest.mark.parametrize("level", SUPPORTED[:-1], ids=lambda level: level.value)
+@pytest.mark.parametrize("level", LOWER, ids=lambda level: level.value)
 def test_every_kernel_on_a_lower_level(level: Level, chosen: str, tmp_path: Path) -> None:
     report = tmp_path / "report.xml"
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST_")}

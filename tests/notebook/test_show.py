@@ -141,7 +141,7 @@ def test_a_step_that_cannot_be_done_is_an_error() -> None:
 def test_variants_and_dtypes_are_chosen() -> None:
     softmax = gen.compile(SHIPPED / "softmax.yaml", level="v4")  # shown, not run
     title = repr(softmax.show("0", dtype="float64")).partition("\n")[0]
-    assert title == "softmax float64 v4, variant 0 (of 0, 1, 2)"
+    assert title == "softmax float64 v4, variant 0 (of 0, 1, 2, 3)"
     assert repr(softmax.show()).partition("\n")[0].startswith("softmax float32 v4, variant 2 (of ")
     for call, message in [
         (lambda: softmax.show("7"), "there is no variant '7': there are 0, 1, 2"),

@@ -38,6 +38,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory, author: Author) -> Path:
     return _wheel(tmp_path_factory.mktemp("one"), author)
 
 
+@pytest.mark.thorough  # `test_wheel.py` asks it of tilesmith itself
 def test_the_wheel_needs_numpy_alone(wheel: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path)

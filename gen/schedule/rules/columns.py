@@ -19,6 +19,7 @@ from .parts.reduction import (
     extent_of,
     in_registers,
     is_float_sum,
+    is_pair,
     long_if,
     require_vectors,
 )
@@ -101,7 +102,8 @@ def strips(draft: Draft, region: Region, line: str, *also: str) -> Iterator[Draf
     nests = [nest_of(draft.kernel, name) for name in region.blocks]
     long = long_if(extent_of(n, n.reduction[-1]) for n in nests if is_float_sum(n.block))
     (count,) = (x.upper for x in nests[-1].own if x.var == line)
-    few = condition_on([count], "<= $lanes")
+    pairs = any(is_pair(nest.block) for nest in nests)  # whose values stay in memory
+    few = None if pairs else condition_on([count], "<= $lanes")
     cuts = [([long], DEEP)] if long else []
     for when, lengths in [*cuts, ([], DEEP[:1])]:
         narrow = _strip(draft, region, line, 1, lengths) if few else None
