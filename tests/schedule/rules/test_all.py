@@ -75,7 +75,7 @@ def _loaded(path: Path) -> KernelSpec:
 BEST = jit.native_level()
 LONG = {"attention", "conv2d", "depthwise_conv2d", "gaussian", "lstm", "masked_attention"}
 LONG |= {"matmul", "sqdist", "trmm", "var", "avg_pool2d", "max_pool2d", "linear", "resize"}
-LONG |= {"conv3d", "conv_transpose2d"}
+LONG |= {"conv1d", "conv3d", "conv_transpose2d", "triangular_solve"}
 """Of these to choose a recipe takes two seconds and more; those of tests are in test_corpus.py."""
 USUAL = [
     Case(path, 0, BEST)
