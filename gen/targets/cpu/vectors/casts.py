@@ -30,6 +30,8 @@ def converted(parts: Parts, old: DType, new: DType, shape: Shape, before: Prelud
 
 def as_accessed(narrow: DType, wide: DType) -> bool:
     """Whether memory of one type can be loaded as, or stored from, vectors of the other."""
+    if narrow.is_complex:  # memory has both parts of a number side by side
+        return False
     return narrow.bits < wide.bits and (not narrow.only_stores or wide is DType.FLOAT32)
 
 
