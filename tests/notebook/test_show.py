@@ -144,7 +144,7 @@ def test_variants_and_dtypes_are_chosen() -> None:
     assert title == "softmax float64 v4, variant 0 (of 0, 1, 2, 3)"
     assert repr(softmax.show()).partition("\n")[0].startswith("softmax float32 v4, variant 2 (of ")
     for call, message in [
-        (lambda: softmax.show("7"), "there is no variant '7': there are 0, 1, 2"),
+        (lambda: softmax.show("7"), "there is no variant '7': there are 0, 1, 2, 3"),
         (
             lambda: softmax.show(dtype="int8"),
             "softmax has no dtype 'int8': it has float32, float64, float16, bfloat16",
