@@ -524,143 +524,7 @@ static bool ts_argmax_float32_v3_2_when(const ts_call *call)
     return (m >= 0);
 }
 
-struct ts_argmax_float32_v3_3_y_i {
-    int64_t n;
-    const float *x;
-    int64_t x_s0;
-    int64_t *y;
-    int64_t y_s0;
-    float *y_value;
-};
-
-static int ts_argmax_float32_v3_3_y_i(const void *env, int64_t lower, int64_t upper)
-{
-    const struct ts_argmax_float32_v3_3_y_i *const self = env;
-    const int64_t n = self->n;
-    const float *const restrict x = self->x;
-    const int64_t x_s0 = self->x_s0;
-    int64_t *const restrict y = self->y;
-    const int64_t y_s0 = self->y_s0;
-    float *const restrict y_value = self->y_value;
-    for (int64_t y_i = lower; y_i < upper; ++y_i) {
-        {
-            ts_f32 y_value_rf[1] = {{0}};
-            ts_i64 y_rf[2] = {{0}};
-            y_value_rf[0] = ts_set_f32((-__builtin_inff()));
-            y_rf[0] = ts_set_i64((int64_t)INT64_MAX);
-            y_rf[1] = ts_set_i64((int64_t)INT64_MAX);
-            for (int64_t y_j_0 = 0, y_j_0_end = n / 8; y_j_0 < y_j_0_end; ++y_j_0) {
-                {
-                    const ts_f32 value0 = ts_load_f32(&x[x_s0 * y_i + y_j_0 * 8]);
-                    const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 8), ts_iota_i64());
-                    const ts_i64 at1 = ts_add_i64(ts_set_i64(ts_add_i64_s(y_j_0 * 8, 4)),
-                        ts_iota_i64());
-                    const ts_f32 best0 = y_value_rf[0];
-                    const ts_i64 best_at0 = y_rf[0];
-                    const ts_i64 best_at1 = y_rf[1];
-                    ts_m32 wins0 = ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                        ts_eq_f32(best0, best0));
-                    if (ts_any_m32(ts_eq_f32(best0, ts_set_f32((-__builtin_inff()))))) wins0 =
-                        ts_mor_m32(wins0, ts_narrow_m32_m64(ts_eq_i64(best_at0,
-                        ts_set_i64((int64_t)INT64_MAX)),
-                        ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                    y_value_rf[0] = ts_select_f32(wins0, value0, best0);
-                    y_rf[0] = ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0);
-                    y_rf[1] = ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1);
-                }
-            }
-            for (int64_t y_j_0 = n / 8, y_j_0_end = (n + 7) / 8; y_j_0 < y_j_0_end; ++y_j_0) {
-                {
-                    const int64_t active = n - (y_j_0 * 8);
-                    if (active > 0) {
-                        {
-                            const ts_f32 value0 =
-                                ts_load_first_f32(&x[x_s0 * y_i + y_j_0 * 8], active);
-                            const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 8), ts_iota_i64());
-                            const ts_i64 at1 = ts_add_i64(ts_set_i64(ts_add_i64_s(y_j_0 * 8, 4)),
-                                ts_iota_i64());
-                            const ts_f32 best0 = y_value_rf[0];
-                            const ts_i64 best_at0 = y_rf[0];
-                            const ts_i64 best_at1 = y_rf[1];
-                            ts_m32 wins0 = ts_mand_m32(ts_mnot_m32(ts_le_f32(value0, best0)),
-                                ts_eq_f32(best0, best0));
-                            if (ts_any_m32(ts_eq_f32(best0,
-                                ts_set_f32((-__builtin_inff()))))) wins0 = ts_mor_m32(wins0,
-                                ts_narrow_m32_m64(ts_eq_i64(best_at0,
-                                ts_set_i64((int64_t)INT64_MAX)),
-                                ts_eq_i64(best_at1, ts_set_i64((int64_t)INT64_MAX))));
-                            y_value_rf[0] = ts_select_f32(ts_first_m32(active),
-                                ts_select_f32(wins0, value0, best0), y_value_rf[0]);
-                            y_rf[0] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active,
-                                0), 4)), ts_select_i64(ts_lo_m64_m32(wins0), at0, best_at0),
-                                y_rf[0]);
-                            y_rf[1] = ts_select_i64(ts_first_m64(ts_min_i64_s(ts_max_i64_s(active - 4, 0), 4)), ts_select_i64(ts_hi_m64_m32(wins0), at1, best_at1), y_rf[1]);
-                        }
-                    }
-                }
-            }
-            y_value[y_i] = (-__builtin_inff());
-            y[y_s0 * y_i] = (int64_t)INT64_MAX;
-            {
-                const ts_f32 held0 = y_value_rf[0];
-                if ((!ts_all_m32(ts_lt_f32(held0, ts_set_f32(y_value[y_i]))))
-                    || y[y_s0 * y_i] == (int64_t)INT64_MAX) {
-                    const float top = ts_reduce_max_f32(held0);
-                    const int64_t first =
-                        ts_reduce_min_i64(ts_min_i64(ts_select_i64(ts_lo_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), y_rf[0], ts_set_i64((int64_t)INT64_MAX)), ts_select_i64(ts_hi_m64_m32(ts_mor_m32(ts_eq_f32(held0, ts_set_f32(top)), ts_isnan_f32(held0))), y_rf[1], ts_set_i64((int64_t)INT64_MAX))));
-                    {
-                        const float value = top, best = y_value[y_i];
-                        const int64_t at = first, best_at = y[y_s0 * y_i];
-                        if ((!(value <= best) && best == best)
-                            || ((value == best || (value != value && best != best))
-                            && at < best_at)) {
-                            y_value[y_i] = value;
-                            y[y_s0 * y_i] = at;
-                        }
-                    }
-                }
-            }
-        }
-    }
-    return TS_OK;
-}
-
-static int ts_argmax_float32_v3_3(const ts_call *call)
-{
-    const int64_t m = call->dims[0];
-    const int64_t n = call->dims[1];
-    const float *const restrict x = call->data[0];
-    const int64_t x_s0 = call->strides[0];
-    int64_t *const restrict y = call->data[1];
-    const int64_t y_s0 = call->strides[2];
-    {
-        float *const restrict y_value =
-            ts_workspace_acquire(ts_bytes(m, sizeof(float)));
-        if (!y_value) {
-            return TS_NO_MEMORY;
-        }
-        {
-            const struct ts_argmax_float32_v3_3_y_i env = {n, x, x_s0, y, y_s0, y_value};
-            const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 7) / 8) * 6 + 5);
-            const int status =
-                ts_parallel(ts_argmax_float32_v3_3_y_i, &env, 0, m, grain, call->threads);
-            if (status != TS_OK) {
-                ts_workspace_release(y_value);
-                return status;
-            }
-        }
-        ts_workspace_release(y_value);
-    }
-    return TS_OK;
-}
-
-static bool ts_argmax_float32_v3_3_when(const ts_call *call)
-{
-    const int64_t m = call->dims[0];
-    return ((m >= 0) && (m <= 8));
-}
-
-struct ts_argmax_float32_v3_4_y_columns_i0 {
+struct ts_argmax_float32_v3_3_y_columns_i0 {
     int64_t m;
     int64_t n;
     const float *x;
@@ -670,9 +534,9 @@ struct ts_argmax_float32_v3_4_y_columns_i0 {
     float *y_value;
 };
 
-static int ts_argmax_float32_v3_4_y_columns_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_argmax_float32_v3_3_y_columns_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_argmax_float32_v3_4_y_columns_i0 *const self = env;
+    const struct ts_argmax_float32_v3_3_y_columns_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const float *const restrict x = self->x;
@@ -884,7 +748,7 @@ static int ts_argmax_float32_v3_4_y_columns_i0(const void *env, int64_t lower, i
     return TS_OK;
 }
 
-static int ts_argmax_float32_v3_4(const ts_call *call)
+static int ts_argmax_float32_v3_3(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -900,7 +764,7 @@ static int ts_argmax_float32_v3_4(const ts_call *call)
             return TS_NO_MEMORY;
         }
         {
-            const struct ts_argmax_float32_v3_4_y_columns_i0 env =
+            const struct ts_argmax_float32_v3_3_y_columns_i0 env =
                 {m, n, x, x_s1, y, ahead, y_value};
             const int64_t grain = 1
                 + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 7) / 8)) * 15
@@ -908,7 +772,7 @@ static int ts_argmax_float32_v3_4(const ts_call *call)
                 + 9) + (ts_min_i64_s(256, (m + 7) / 8) - (ts_min_i64_s(256, m / 8))) * (1
                 + (ts_min_i64_s(8, n)) * 10 + 9)));
             const int status =
-                ts_parallel(ts_argmax_float32_v3_4_y_columns_i0, &env, 0, (m + 2047) / 2048, grain,
+                ts_parallel(ts_argmax_float32_v3_3_y_columns_i0, &env, 0, (m + 2047) / 2048, grain,
                     call->threads);
             if (status != TS_OK) {
                 ts_workspace_release(y_value);
@@ -920,13 +784,12 @@ static int ts_argmax_float32_v3_4(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_argmax_float32_v3[5];
-const ts_variant ts_argmax_float32_v3[5] = {
+extern const ts_variant ts_argmax_float32_v3[4];
+const ts_variant ts_argmax_float32_v3[4] = {
     {ts_argmax_float32_v3_0, ts_argmax_float32_v3_0_when, UINT64_C(4), "0"},
     {ts_argmax_float32_v3_1, ts_argmax_float32_v3_1_when, UINT64_C(2), "1"},
     {ts_argmax_float32_v3_2, ts_argmax_float32_v3_2_when, UINT64_C(2), "2"},
-    {ts_argmax_float32_v3_3, ts_argmax_float32_v3_3_when, UINT64_C(2), "3"},
-    {ts_argmax_float32_v3_4, NULL, UINT64_C(5), "4"},
+    {ts_argmax_float32_v3_3, NULL, UINT64_C(5), "3"},
 };
 
 struct ts_argmax_int64_v3_0_y_pieces_rows {
@@ -1312,130 +1175,7 @@ static bool ts_argmax_int64_v3_1_when(const ts_call *call)
     return (m >= 0);
 }
 
-struct ts_argmax_int64_v3_2_y_i {
-    int64_t n;
-    const int64_t *x;
-    int64_t x_s0;
-    int64_t *y;
-    int64_t y_s0;
-    int64_t *y_value;
-};
-
-static int ts_argmax_int64_v3_2_y_i(const void *env, int64_t lower, int64_t upper)
-{
-    const struct ts_argmax_int64_v3_2_y_i *const self = env;
-    const int64_t n = self->n;
-    const int64_t *const restrict x = self->x;
-    const int64_t x_s0 = self->x_s0;
-    int64_t *const restrict y = self->y;
-    const int64_t y_s0 = self->y_s0;
-    int64_t *const restrict y_value = self->y_value;
-    for (int64_t y_i = lower; y_i < upper; ++y_i) {
-        {
-            ts_i64 y_value_rf[1] = {{0}};
-            ts_i64 y_rf[1] = {{0}};
-            y_value_rf[0] = ts_set_i64((int64_t)INT64_MIN);
-            y_rf[0] = ts_set_i64((int64_t)INT64_MAX);
-            for (int64_t y_j_0 = 0, y_j_0_end = n / 4; y_j_0 < y_j_0_end; ++y_j_0) {
-                {
-                    const ts_i64 value0 = ts_load_i64(&x[x_s0 * y_i + y_j_0 * 4]);
-                    const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 4), ts_iota_i64());
-                    const ts_i64 best0 = y_value_rf[0];
-                    const ts_i64 best_at0 = y_rf[0];
-                    ts_m64 wins0 = ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
-                        ts_eq_i64(best0, best0));
-                    if (ts_any_m64(ts_eq_i64(best0, ts_set_i64((int64_t)INT64_MIN)))) wins0 =
-                        ts_mor_m64(wins0, ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                    y_value_rf[0] = ts_select_i64(wins0, value0, best0);
-                    y_rf[0] = ts_select_i64(wins0, at0, best_at0);
-                }
-            }
-            for (int64_t y_j_0 = n / 4, y_j_0_end = (n + 3) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
-                {
-                    const int64_t active = n - (y_j_0 * 4);
-                    if (active > 0) {
-                        {
-                            const ts_i64 value0 =
-                                ts_load_first_i64(&x[x_s0 * y_i + y_j_0 * 4], active);
-                            const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 4), ts_iota_i64());
-                            const ts_i64 best0 = y_value_rf[0];
-                            const ts_i64 best_at0 = y_rf[0];
-                            ts_m64 wins0 = ts_mand_m64(ts_mnot_m64(ts_le_i64(value0, best0)),
-                                ts_eq_i64(best0, best0));
-                            if (ts_any_m64(ts_eq_i64(best0,
-                                ts_set_i64((int64_t)INT64_MIN)))) wins0 = ts_mor_m64(wins0,
-                                ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                            y_value_rf[0] = ts_select_i64(ts_first_m64(active),
-                                ts_select_i64(wins0, value0, best0), y_value_rf[0]);
-                            y_rf[0] = ts_select_i64(ts_first_m64(active),
-                                ts_select_i64(wins0, at0, best_at0), y_rf[0]);
-                        }
-                    }
-                }
-            }
-            y_value[y_i] = (int64_t)INT64_MIN;
-            y[y_s0 * y_i] = (int64_t)INT64_MAX;
-            {
-                const ts_i64 held0 = y_value_rf[0];
-                if ((!ts_all_m64(ts_lt_i64(held0, ts_set_i64(y_value[y_i]))))
-                    || y[y_s0 * y_i] == (int64_t)INT64_MAX) {
-                    const int64_t top = ts_reduce_max_i64(held0);
-                    const int64_t first =
-                        ts_reduce_min_i64(ts_select_i64(ts_eq_i64(held0, ts_set_i64(top)), y_rf[0],
-                        ts_set_i64((int64_t)INT64_MAX)));
-                    {
-                        const int64_t value = top, best = y_value[y_i];
-                        const int64_t at = first, best_at = y[y_s0 * y_i];
-                        if ((!(value <= best) && best == best)
-                            || ((value == best || (value != value && best != best))
-                            && at < best_at)) {
-                            y_value[y_i] = value;
-                            y[y_s0 * y_i] = at;
-                        }
-                    }
-                }
-            }
-        }
-    }
-    return TS_OK;
-}
-
-static int ts_argmax_int64_v3_2(const ts_call *call)
-{
-    const int64_t m = call->dims[0];
-    const int64_t n = call->dims[1];
-    const int64_t *const restrict x = call->data[0];
-    const int64_t x_s0 = call->strides[0];
-    int64_t *const restrict y = call->data[1];
-    const int64_t y_s0 = call->strides[2];
-    {
-        int64_t *const restrict y_value =
-            ts_workspace_acquire(ts_bytes(m, sizeof(int64_t)));
-        if (!y_value) {
-            return TS_NO_MEMORY;
-        }
-        {
-            const struct ts_argmax_int64_v3_2_y_i env = {n, x, x_s0, y, y_s0, y_value};
-            const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 3) / 4) * 6 + 5);
-            const int status =
-                ts_parallel(ts_argmax_int64_v3_2_y_i, &env, 0, m, grain, call->threads);
-            if (status != TS_OK) {
-                ts_workspace_release(y_value);
-                return status;
-            }
-        }
-        ts_workspace_release(y_value);
-    }
-    return TS_OK;
-}
-
-static bool ts_argmax_int64_v3_2_when(const ts_call *call)
-{
-    const int64_t m = call->dims[0];
-    return ((m >= 0) && (m <= 4));
-}
-
-struct ts_argmax_int64_v3_3_y_columns_i0 {
+struct ts_argmax_int64_v3_2_y_columns_i0 {
     int64_t m;
     int64_t n;
     const int64_t *x;
@@ -1445,9 +1185,9 @@ struct ts_argmax_int64_v3_3_y_columns_i0 {
     int64_t *y_value;
 };
 
-static int ts_argmax_int64_v3_3_y_columns_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_argmax_int64_v3_2_y_columns_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_argmax_int64_v3_3_y_columns_i0 *const self = env;
+    const struct ts_argmax_int64_v3_2_y_columns_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const int64_t *const restrict x = self->x;
@@ -1615,7 +1355,7 @@ static int ts_argmax_int64_v3_3_y_columns_i0(const void *env, int64_t lower, int
     return TS_OK;
 }
 
-static int ts_argmax_int64_v3_3(const ts_call *call)
+static int ts_argmax_int64_v3_2(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -1631,14 +1371,14 @@ static int ts_argmax_int64_v3_3(const ts_call *call)
             return TS_NO_MEMORY;
         }
         {
-            const struct ts_argmax_int64_v3_3_y_columns_i0 env = {m, n, x, x_s1, y, ahead, y_value};
+            const struct ts_argmax_int64_v3_2_y_columns_i0 env = {m, n, x, x_s1, y, ahead, y_value};
             const int64_t grain = 1
                 + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 15
                 + ((n + 7) / 8) * ((ts_min_i64_s(256, m / 4)) * (1 + (ts_min_i64_s(8, n)) * 10
                 + 9) + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1
                 + (ts_min_i64_s(8, n)) * 10 + 9)));
             const int status =
-                ts_parallel(ts_argmax_int64_v3_3_y_columns_i0, &env, 0, (m + 1023) / 1024, grain,
+                ts_parallel(ts_argmax_int64_v3_2_y_columns_i0, &env, 0, (m + 1023) / 1024, grain,
                     call->threads);
             if (status != TS_OK) {
                 ts_workspace_release(y_value);
@@ -1650,12 +1390,11 @@ static int ts_argmax_int64_v3_3(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_argmax_int64_v3[4];
-const ts_variant ts_argmax_int64_v3[4] = {
+extern const ts_variant ts_argmax_int64_v3[3];
+const ts_variant ts_argmax_int64_v3[3] = {
     {ts_argmax_int64_v3_0, ts_argmax_int64_v3_0_when, UINT64_C(2), "0"},
     {ts_argmax_int64_v3_1, ts_argmax_int64_v3_1_when, UINT64_C(2), "1"},
-    {ts_argmax_int64_v3_2, ts_argmax_int64_v3_2_when, UINT64_C(2), "2"},
-    {ts_argmax_int64_v3_3, NULL, UINT64_C(5), "3"},
+    {ts_argmax_int64_v3_2, NULL, UINT64_C(5), "2"},
 };
 
 struct ts_argmax_uint64_v3_0_y_pieces_rows {
@@ -2046,130 +1785,7 @@ static bool ts_argmax_uint64_v3_1_when(const ts_call *call)
     return (m >= 0);
 }
 
-struct ts_argmax_uint64_v3_2_y_i {
-    int64_t n;
-    const uint64_t *x;
-    int64_t x_s0;
-    int64_t *y;
-    int64_t y_s0;
-    uint64_t *y_value;
-};
-
-static int ts_argmax_uint64_v3_2_y_i(const void *env, int64_t lower, int64_t upper)
-{
-    const struct ts_argmax_uint64_v3_2_y_i *const self = env;
-    const int64_t n = self->n;
-    const uint64_t *const restrict x = self->x;
-    const int64_t x_s0 = self->x_s0;
-    int64_t *const restrict y = self->y;
-    const int64_t y_s0 = self->y_s0;
-    uint64_t *const restrict y_value = self->y_value;
-    for (int64_t y_i = lower; y_i < upper; ++y_i) {
-        {
-            ts_u64 y_value_rf[1] = {{0}};
-            ts_i64 y_rf[1] = {{0}};
-            y_value_rf[0] = ts_set_u64((uint64_t)0);
-            y_rf[0] = ts_set_i64((int64_t)INT64_MAX);
-            for (int64_t y_j_0 = 0, y_j_0_end = n / 4; y_j_0 < y_j_0_end; ++y_j_0) {
-                {
-                    const ts_u64 value0 = ts_load_u64(&x[x_s0 * y_i + y_j_0 * 4]);
-                    const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 4), ts_iota_i64());
-                    const ts_u64 best0 = y_value_rf[0];
-                    const ts_i64 best_at0 = y_rf[0];
-                    ts_m64 wins0 = ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
-                        ts_eq_u64(best0, best0));
-                    if (ts_any_m64(ts_eq_u64(best0, ts_set_u64((uint64_t)0)))) wins0 =
-                        ts_mor_m64(wins0, ts_eq_i64(best_at0, ts_set_i64((int64_t)INT64_MAX)));
-                    y_value_rf[0] = ts_select_u64(wins0, value0, best0);
-                    y_rf[0] = ts_select_i64(wins0, at0, best_at0);
-                }
-            }
-            for (int64_t y_j_0 = n / 4, y_j_0_end = (n + 3) / 4; y_j_0 < y_j_0_end; ++y_j_0) {
-                {
-                    const int64_t active = n - (y_j_0 * 4);
-                    if (active > 0) {
-                        {
-                            const ts_u64 value0 =
-                                ts_load_first_u64(&x[x_s0 * y_i + y_j_0 * 4], active);
-                            const ts_i64 at0 = ts_add_i64(ts_set_i64(y_j_0 * 4), ts_iota_i64());
-                            const ts_u64 best0 = y_value_rf[0];
-                            const ts_i64 best_at0 = y_rf[0];
-                            ts_m64 wins0 = ts_mand_m64(ts_mnot_m64(ts_le_u64(value0, best0)),
-                                ts_eq_u64(best0, best0));
-                            if (ts_any_m64(ts_eq_u64(best0, ts_set_u64((uint64_t)0)))) wins0 =
-                                ts_mor_m64(wins0, ts_eq_i64(best_at0,
-                                ts_set_i64((int64_t)INT64_MAX)));
-                            y_value_rf[0] = ts_select_u64(ts_first_m64(active),
-                                ts_select_u64(wins0, value0, best0), y_value_rf[0]);
-                            y_rf[0] = ts_select_i64(ts_first_m64(active),
-                                ts_select_i64(wins0, at0, best_at0), y_rf[0]);
-                        }
-                    }
-                }
-            }
-            y_value[y_i] = (uint64_t)0;
-            y[y_s0 * y_i] = (int64_t)INT64_MAX;
-            {
-                const ts_u64 held0 = y_value_rf[0];
-                if ((!ts_all_m64(ts_lt_u64(held0, ts_set_u64(y_value[y_i]))))
-                    || y[y_s0 * y_i] == (int64_t)INT64_MAX) {
-                    const uint64_t top = ts_reduce_max_u64(held0);
-                    const int64_t first =
-                        ts_reduce_min_i64(ts_select_i64(ts_eq_u64(held0, ts_set_u64(top)), y_rf[0],
-                        ts_set_i64((int64_t)INT64_MAX)));
-                    {
-                        const uint64_t value = top, best = y_value[y_i];
-                        const int64_t at = first, best_at = y[y_s0 * y_i];
-                        if ((!(value <= best) && best == best)
-                            || ((value == best || (value != value && best != best))
-                            && at < best_at)) {
-                            y_value[y_i] = value;
-                            y[y_s0 * y_i] = at;
-                        }
-                    }
-                }
-            }
-        }
-    }
-    return TS_OK;
-}
-
-static int ts_argmax_uint64_v3_2(const ts_call *call)
-{
-    const int64_t m = call->dims[0];
-    const int64_t n = call->dims[1];
-    const uint64_t *const restrict x = call->data[0];
-    const int64_t x_s0 = call->strides[0];
-    int64_t *const restrict y = call->data[1];
-    const int64_t y_s0 = call->strides[2];
-    {
-        uint64_t *const restrict y_value =
-            ts_workspace_acquire(ts_bytes(m, sizeof(uint64_t)));
-        if (!y_value) {
-            return TS_NO_MEMORY;
-        }
-        {
-            const struct ts_argmax_uint64_v3_2_y_i env = {n, x, x_s0, y, y_s0, y_value};
-            const int64_t grain = 1 + 40000 / ts_max_i64_s(1, ((n + 3) / 4) * 6 + 5);
-            const int status =
-                ts_parallel(ts_argmax_uint64_v3_2_y_i, &env, 0, m, grain, call->threads);
-            if (status != TS_OK) {
-                ts_workspace_release(y_value);
-                return status;
-            }
-        }
-        ts_workspace_release(y_value);
-    }
-    return TS_OK;
-}
-
-static bool ts_argmax_uint64_v3_2_when(const ts_call *call)
-{
-    const int64_t m = call->dims[0];
-    return ((m >= 0) && (m <= 4));
-}
-
-struct ts_argmax_uint64_v3_3_y_columns_i0 {
+struct ts_argmax_uint64_v3_2_y_columns_i0 {
     int64_t m;
     int64_t n;
     const uint64_t *x;
@@ -2179,9 +1795,9 @@ struct ts_argmax_uint64_v3_3_y_columns_i0 {
     uint64_t *y_value;
 };
 
-static int ts_argmax_uint64_v3_3_y_columns_i0(const void *env, int64_t lower, int64_t upper)
+static int ts_argmax_uint64_v3_2_y_columns_i0(const void *env, int64_t lower, int64_t upper)
 {
-    const struct ts_argmax_uint64_v3_3_y_columns_i0 *const self = env;
+    const struct ts_argmax_uint64_v3_2_y_columns_i0 *const self = env;
     const int64_t m = self->m;
     const int64_t n = self->n;
     const uint64_t *const restrict x = self->x;
@@ -2350,7 +1966,7 @@ static int ts_argmax_uint64_v3_3_y_columns_i0(const void *env, int64_t lower, in
     return TS_OK;
 }
 
-static int ts_argmax_uint64_v3_3(const ts_call *call)
+static int ts_argmax_uint64_v3_2(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
@@ -2366,7 +1982,7 @@ static int ts_argmax_uint64_v3_3(const ts_call *call)
             return TS_NO_MEMORY;
         }
         {
-            const struct ts_argmax_uint64_v3_3_y_columns_i0 env =
+            const struct ts_argmax_uint64_v3_2_y_columns_i0 env =
                 {m, n, x, x_s1, y, ahead, y_value};
             const int64_t grain = 1
                 + 40000 / ts_max_i64_s(1, (ts_min_i64_s(256, (m + 3) / 4)) * 15
@@ -2374,7 +1990,7 @@ static int ts_argmax_uint64_v3_3(const ts_call *call)
                 + 9) + (ts_min_i64_s(256, (m + 3) / 4) - (ts_min_i64_s(256, m / 4))) * (1
                 + (ts_min_i64_s(8, n)) * 10 + 9)));
             const int status =
-                ts_parallel(ts_argmax_uint64_v3_3_y_columns_i0, &env, 0, (m + 1023) / 1024, grain,
+                ts_parallel(ts_argmax_uint64_v3_2_y_columns_i0, &env, 0, (m + 1023) / 1024, grain,
                     call->threads);
             if (status != TS_OK) {
                 ts_workspace_release(y_value);
@@ -2386,10 +2002,9 @@ static int ts_argmax_uint64_v3_3(const ts_call *call)
     return TS_OK;
 }
 
-extern const ts_variant ts_argmax_uint64_v3[4];
-const ts_variant ts_argmax_uint64_v3[4] = {
+extern const ts_variant ts_argmax_uint64_v3[3];
+const ts_variant ts_argmax_uint64_v3[3] = {
     {ts_argmax_uint64_v3_0, ts_argmax_uint64_v3_0_when, UINT64_C(2), "0"},
     {ts_argmax_uint64_v3_1, ts_argmax_uint64_v3_1_when, UINT64_C(2), "1"},
-    {ts_argmax_uint64_v3_2, ts_argmax_uint64_v3_2_when, UINT64_C(2), "2"},
-    {ts_argmax_uint64_v3_3, NULL, UINT64_C(5), "3"},
+    {ts_argmax_uint64_v3_2, NULL, UINT64_C(5), "2"},
 };
