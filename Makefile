@@ -48,7 +48,7 @@ lint: $(VENV)/.ready  ## ruff and mypy
 
 test:  ## everything that CI checks
 	@$(MAKE) --jobs 2 build lint
-	@echo "== the tests, on two cores: about twenty minutes"
+	@echo "== the tests, on two cores: about fifteen minutes"
 	PATH="$(BIN):$$PATH" $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 thorough: lint install  ## the tests on more kernels, levels and sizes: an hour or more

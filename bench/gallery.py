@@ -79,7 +79,6 @@ def measured(entry: Entry, rounds: int) -> Row:
     with ThreadpoolController().limit(limits=1):
         calls = {"ours": ours(given, kernel, 1), "peer": peer.call(given)}
         best = least(given, calls, rounds, clock=time.thread_time)
-
     return Row(entry, _rules(given, found, kernel), peer.name, best["ours"], best["peer"])
 
 

@@ -11,6 +11,7 @@ Iterations of the new loop touch different places, so their order does not matte
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import final
 
 from ..ir import nodes as ir
@@ -44,20 +45,21 @@ def edge_tiles(kernel: ir.Kernel) -> ir.Kernel:
 
 
 def _visit(stmt: ir.Stmt, facts: Facts, arguments: frozenset[str]) -> ir.Stmt:
-    if isinstance(stmt, ir.Allocate) and any(b.scope is ir.Scope.REGISTER for b in stmt.buffers):
-        for walkers in sorted(_walkers(stmt.body), key=lambda w: _read_again(w, arguments)):
-            places = _places(stmt, walkers)
-            trips = _trips(stmt.body, walkers)
-            again = _read_again(walkers, arguments)
-            if places is None or (again and trips is None):
-                continue
-            steps = _visit(_a_step_at_a_time(stmt, walkers, places, facts), facts, arguments)
-            if trips is None or not again:
-                return steps
-            guarded = map_inside(stmt, facts, lambda s, inside: _visit(s, inside, arguments))
-            few, many = less(trips, FEW + 1), less(FEW, trips)
-            return seq((ir.If(few, steps), ir.If(many, guarded)))
-    return map_inside(stmt, facts, lambda s, inside: _visit(s, inside, arguments))
+    inside = partial(_visit, arguments=arguments)
+    whole = partial(map_inside, stmt, facts, inside)
+    if not isinstance(stmt, ir.Allocate):
+        return whole()
+    if all(b.scope is not ir.Scope.REGISTER for b in stmt.buffers):
+        return whole()
+    ways = [(w, p) for w in _walkers(stmt.body) if (p := _places(stmt, w)) is not None]
+    for walkers, places in ways:
+        if not _read_again(walkers, arguments):
+            return inside(_a_step_at_a_time(stmt, walkers, places, facts), facts)
+    for walkers, places in ways:
+        if trips := _trips(stmt.body, walkers):
+            steps = inside(_a_step_at_a_time(stmt, walkers, places, facts), facts)
+            return seq((ir.If(less(trips, FEW + 1), steps), ir.If(less(FEW, trips), whole())))
+    return whole()
 
 
 # ---------------------------------------------------------------- loops that walk the tile alike
