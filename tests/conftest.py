@@ -79,7 +79,6 @@ HALVED = {
         "targets/test_storage.py::test_casts_between_all_widths",
         "targets/test_transposes.py::test_rows_are_added_to_before_columns_are_wanted",
         "targets/test_transposes.py::test_rows_of_several_vectors",
-        "test_complex.py::test_compiled",
     )
 }
 """Tests of many cases that are alike, of which every second runs where a run is not thorough."""
