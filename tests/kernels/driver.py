@@ -34,10 +34,11 @@ from gen.targets.c.library import FLAGS
 from gen.targets.cpu.levels import Level, Processor
 from gen.targets.cpu.target import Cpu
 from gen.targets.runtime import RUNTIME
+from gen.trial.inputs import random_arrays
 from gen.trial.sizes import edges
 from tilesmith import _kernels
 
-from .support import ROOT, SPECS, outputs, random_arrays
+from .support import ROOT, SPECS, outputs
 
 Array = NDArray[Any]
 Arrays = Mapping[str, Array]

@@ -16,7 +16,6 @@ from gen.ir.types import DType
 from gen.language.build import choices
 from gen.language.formulas import oracle
 from gen.language.model import KernelSpec
-from gen.trial import inputs as drawn
 from gen.trial.plain import Reference
 from gen.trial.sizes import edges
 
@@ -94,23 +93,6 @@ def _plain(spec: KernelSpec, arrays: Mapping[str, Array]) -> dict[str, Array]:
     wide = {name: array.astype(np.float64) for name, array in arrays.items()}
     dtypes = {variable.name: DType.FLOAT64 for variable in spec.dtypes}
     return _reference(spec, *dtypes.items()).results(wide, oracle.sizes(spec, arrays))
-
-
-# What a recurrence multiplies its state by: errors grow from step to step where that is large.
-_WEIGHTS = {"lstm": ("w_ih", "w_hh")}
-
-
-def random_arrays(
-    spec: KernelSpec,
-    dtypes: Mapping[str, DType],
-    sizes: Mapping[str, int],
-    rng: np.random.Generator,
-) -> dict[str, Array]:
-    """Arguments as `inputs` draws them; the weights of recurrences in rows of length 1 or so."""
-    arrays = drawn.random_arrays(spec, dtypes, sizes, rng)
-    for name in _WEIGHTS.get(spec.name, ()):
-        arrays[name] /= np.sqrt(max(1, arrays[name].shape[-1])).astype(arrays[name].dtype)
-    return arrays
 
 
 def far(spec: KernelSpec, size: int) -> int:

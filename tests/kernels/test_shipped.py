@@ -14,6 +14,7 @@ import tilesmith as ts
 from gen.ir.nodes import Intent
 from gen.ir.types import DType
 from gen.language.model import KernelSpec
+from gen.trial.inputs import random_arrays
 
 from .support import (
     CASES,
@@ -23,7 +24,6 @@ from .support import (
     case_name,
     far,
     outputs,
-    random_arrays,
     sizes_from,
     sizes_of,
 )
