@@ -12,6 +12,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 
@@ -81,7 +82,7 @@ HALVED = {
         "targets/test_transposes.py::test_rows_of_several_vectors",
     )
 }
-"""Tests of many cases that are alike, of which every second runs where a run is not thorough."""
+"""Tests of many cases that are alike, of which half run where a run is not thorough."""
 
 
 def pytest_collection_finish() -> None:
@@ -96,7 +97,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: item.nodeid.partition("::")[0] not in LONGEST)
     if config.getoption("--thorough"):
         return
-    later = _between(items) | _seconds(items)
+    later = _between(items) | _other_halves(items)
     left = [x for x in items if x.get_closest_marker("thorough") or x.nodeid in later]
     config.hook.pytest_deselected(items=left)
     gone = {*left}
@@ -115,14 +116,17 @@ def _between(items: list[pytest.Item]) -> set[str]:
     return {n for n in found if names.issuperset(around[n]) and not n.startswith(kept)}
 
 
-def _seconds(items: list[pytest.Item]) -> set[str]:
-    """Every second of the cases of the tests that are HALVED."""
+def _other_halves(items: list[pytest.Item]) -> set[str]:
+    """Half of the cases of each of the tests that are HALVED: their names draw it, always alike.
+    Every second case would be all those of one level or of one type.
+    """
     cases: dict[str, list[str]] = {}
     for item in items:
         name = item.nodeid.partition("[")[0]
         if name in HALVED:
             cases.setdefault(name, []).append(item.nodeid)
-    return {case for each in cases.values() for case in each[1::2]}
+    drawn = (sorted(each, key=lambda case: crc32(case.encode())) for each in cases.values())
+    return {case for each in drawn for case in each[(len(each) + 1) // 2 :]}
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The tests of which every second case runs are there: a name that is not would halve nothing."""
+"""The tests of which half of the cases run are there: a name that is not would halve nothing."""
 
 from pathlib import Path
 
