@@ -6,7 +6,7 @@ that it was asked about until Python looks for cycles.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import wraps
 from operator import is_not
 from types import MappingProxyType
@@ -38,6 +38,10 @@ def _kinds(kind: type[ir.Node]) -> Iterator[type[ir.Node]]:
 
 
 _HOLDERS = {kind: _holders(kind) for kind in _kinds(ir.Node)}
+_OTHERS = {
+    kind: tuple(f.name for f in fields(kind) if f.name not in held)
+    for kind, held in _HOLDERS.items()
+}
 
 
 def remembered(f: Callable[[N], A]) -> Callable[[N], A]:
@@ -48,13 +52,13 @@ def remembered(f: Callable[[N], A]) -> Callable[[N], A]:
 
     def ask(node: N) -> A:
         try:
-            answers = node._answers
+            known: A = node._answers[f]
+            return known
         except AttributeError:
-            answers = {}
-            object.__setattr__(node, "_answers", answers)
-        if f not in answers:
-            answers[f] = f(node)
-        answer: A = answers[f]
+            object.__setattr__(node, "_answers", {})
+        except KeyError:
+            pass
+        answer = node._answers[f] = f(node)
         return answer
 
     return wraps(f)(ask)
@@ -96,18 +100,21 @@ def map_children(node: N, f: Callable[[Any], Any]) -> N:
     """The node with `f` applied to each child; the same object where nothing changed."""
     if not children(node):
         return node
-    changes: dict[str, Any] = {}
+    values: dict[str, Any] = {}
+    changed = False
     for name in _HOLDERS[type(node)]:
-        value = getattr(node, name)
+        value = values[name] = getattr(node, name)
         if isinstance(value, ir.Node):
-            new: Any = f(value)
-            if new is not value:
-                changes[name] = new
+            values[name] = new = f(value)
+            changed |= new is not value
         elif isinstance(value, tuple) and value:
             new = tuple([f(item) if isinstance(item, ir.Node) else item for item in value])
             if any(map(is_not, new, value)):
-                changes[name] = new
-    return replace(node, **changes) if changes else node
+                values[name], changed = new, True
+    if not changed:
+        return node
+    # As `dataclasses.replace`, which took a fifteenth of the generator's time.
+    return type(node)(**values, **{name: getattr(node, name) for name in _OTHERS[type(node)]})
 
 
 def substitute(node: N, values: Mapping[str, ir.Expr]) -> N:
