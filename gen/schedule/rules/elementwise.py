@@ -48,7 +48,8 @@ def processor(draft: Draft, nest: Nest) -> tuple[Draft, ...]:
     draft, drawn = together(draft, nest.name, line)
     names = {"as_": [f"{nest.name}.chunk", f"{nest.name}.lane"]} if len(own) == 1 else {}
     draft = draft.step("vectorize", loop=line, width="$lanes", **names)
-    if not any(_is_long(draft.blocks[name]) for name in drawn):
+    beside = nest.inner is not None and nest.writes[0].stride(nest.inner) == 1
+    if beside and not any(_is_long(draft.blocks[name]) for name in drawn):
         for name in (*drawn, nest.name):
             draft = streamed(draft, nest_of(draft.kernel, name))
     return (threaded(draft.settled(*drawn), nest.name),)

@@ -30,6 +30,9 @@ from ....poly.rewrites.narrowed import condition_of
 from ...edit.tree import block_named
 
 
+FEW = 4  # values that are no line
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class ArrayAccess:
@@ -180,9 +183,16 @@ class Nest:
 
     @property
     def inner(self) -> str | None:
-        """The spatial variable along which what it writes lies side by side."""
-        first = self.writes[0]
-        return next((var for var in reversed(self.spatial) if first.stride(var) == 1), None)
+        """The spatial variable along which what it writes lies side by side. Where that has a few
+        values alone, as the parts of `2 * j + p`, it is the one that goes on where they end.
+        """
+        steps = {var: self.writes[0].step(var) for var in reversed(self.spatial)}
+        line = next((var for var, step in steps.items() if step == 1), None)
+        size = self.size(line) if line is not None else None
+        few = constant(size) if size is not None else None
+        if few is None or not 1 < few <= FEW:
+            return line
+        return next((var for var, step in steps.items() if step == few), line)
 
 
 def nest_of(kernel: Kernel, name: str) -> Nest:
