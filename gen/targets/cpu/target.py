@@ -70,6 +70,8 @@ class Cpu:
         """
         lanes = min(self.machine.lanes(dtype.computed) for dtype in dtypes.values())
         line = LINE // max(dtype.bytes for dtype in dtypes.values())
+        parts = 2 if any(dtype.is_complex for dtype in dtypes.values()) else 1  # registers a vector
+        wide = self.machine.wide_tile[1] // parts
         return {
             "lanes": lanes,
             "line": line,
@@ -79,15 +81,15 @@ class Cpu:
             "compared": 4 * lanes,
             "square": line if line <= 2 * lanes else 0,
             "tile_rows": self.machine.tile[0],
-            "tile_vectors": self.machine.tile[1],
+            "tile_vectors": self.machine.tile[1] // parts,
             "wide_rows": self.machine.wide_tile[0],
-            "wide_vectors": self.machine.wide_tile[1],
-            "line_vectors": 8 if self.machine.registers == 32 else 4,
+            "wide_vectors": wide,
+            "line_vectors": self.machine.registers // 4 // parts,
             "cache": CACHE // max(dtype.bytes for dtype in dtypes.values()),
             "strip_vectors": STRIP // self.machine.vector_bytes,
-            "wide_strips": STRIP // self.machine.vector_bytes // self.machine.wide_tile[1],
+            "wide_strips": STRIP // self.machine.vector_bytes // wide,
             "inner_rows": self.machine.inner[0],
-            "inner_line": self.machine.inner[1],
+            "inner_line": self.machine.inner[1] // parts,
         }
 
     def _short_row(self, lanes: int, dtypes: Dtypes) -> int:
