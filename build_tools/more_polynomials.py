@@ -269,13 +269,13 @@ def tail_fit(name: str, low: str, high: str, middle: str, degree: int) -> Fit:
     return Fit(name, tail, tail.weight, *ends, degree, name.endswith("f32"))
 
 
-def lgamma_slope(z: Decimal) -> Decimal:
-    """The p of lgamma(2 + z) = z p(z)."""
-    return lgamma(2 + z) / z
+def lgamma_factor(z: Decimal) -> Decimal:
+    """The p of lgamma(2 + z) = z (1 + z) p(z): without the zero at -1 it hardly varies."""
+    return lgamma(2 + z) / (z * (1 + z))
 
 
 def lgamma_weight(z: Decimal) -> Decimal:
-    return 1 / lgamma_slope(z)
+    return 1 / lgamma_factor(z)
 
 
 def stirling_tail(w: Decimal) -> Decimal:
@@ -320,7 +320,7 @@ FITS = (
     Fit("erfinv f32", erfinv_tail, erfinv_weight, Decimal(0), ERFINV_SMALL, 6, True),
     tail_fit("erfinv1 f32", "0.868", "2.125", "1.5", 10),
     tail_fit("erfinv2 f32", "2.125", "4.1", "3", 10),
-    Fit("lgamma f32", lgamma_slope, lgamma_weight, -HALF - QUARTER, QUARTER, 10, True),
+    Fit("lgamma f32", lgamma_factor, lgamma_weight, -HALF - QUARTER, QUARTER, 8, True),
     Fit("stirling f32", stirling_tail, stirling_weight, Decimal(0), STIRLING_END, 2, True),
     Fit("sinpi f32", sinpi_tail, sinpi_weight, Decimal(0), QUARTER, 4, True),
     Fit("exp2 f64", exp2_slope, exp2_weight, -ONE / 2, ONE / 2, 11, False),
@@ -337,7 +337,7 @@ FITS = (
     tail_fit("erfinv1 f64", "0.868", "1.875", "1.375", 21),
     tail_fit("erfinv2 f64", "1.875", "3.25", "2.5", 22),
     tail_fit("erfinv3 f64", "3.25", "6.1", "4.5", 24),
-    Fit("lgamma f64", lgamma_slope, lgamma_weight, -HALF - QUARTER, QUARTER, 20, False),
+    Fit("lgamma f64", lgamma_factor, lgamma_weight, -HALF - QUARTER, QUARTER, 19, False),
     Fit("stirling f64", stirling_tail, stirling_weight, Decimal(0), STIRLING_END, 8, False),
     Fit("sinpi f64", sinpi_tail, sinpi_weight, Decimal(0), QUARTER, 8, False),
 )

@@ -1,6 +1,6 @@
 /* The logarithm of the gamma function (see ts_math_more.h). */
 
-/* A number as the sum of two. */
+/* A number as the sum of two, the first of which is nearest to it. */
 typedef struct {
     V high, low;
 } F(two);
@@ -9,19 +9,20 @@ typedef struct {
 TS_INLINE F(two) F(log_in_two)(V x) {
     F(log_parts) log = F(log_apart)(x);
     V most = log.e * K(PART1(LN2)), sum = most + log.high;
-    F(two) result = {sum, most - sum + log.high + (log.low + log.e * K(PART2(LN2)))};
+    V low = most - sum + log.high + (log.low + log.e * K(PART2(LN2))), high = sum + low;
+    F(two) result = {high, sum - high + low};
     return result;
 }
 
 /* lgamma(y) for y of at least -3/4. From 13/4 on it is Stirling's series (Abramowitz and Stegun, 6.1.40),
    of which (y - 1/2) (log(y) - 1) cancels nowhere. Below, with x = y - k in [-3/4, 1/4] for an integer k, it is
-   lgamma(2 + x), a polynomial with no constant, so that it is as accurate beside the zeros; and the logarithm
-   that gamma(y + 1) = y gamma(y) asks for: of 1 / (y (1 + y)), 1 / y, 1 and y - 1, for k = 0, 1, 2, 3. With x
-   to 1/2 the two would cancel below 3/2. */
+   lgamma(2 + x) = x (x + 1) p(x), whose factors are exact, so that it is as accurate beside the zeros; and the
+   logarithm that gamma(y + 1) = y gamma(y) asks for: of 1 / (y (1 + y)), 1 / y, 1 and y - 1, for k = 0, 1, 2, 3.
+   Were x up to 1/2, the two would cancel below 3/2. */
 TS_INLINE F(two) F(lgamma_right)(V y) {
     V k = F(rint)(y + K(0.25)), size = F(abs)(y), x = y - k, p = K(TOP(LGAMMA));
     REST(LGAMMA)(HORNER)
-    V near_two = x * p;
+    V near_two = x * (x + K(1)) * p;
     V factor = F(select)(F(gt)(k, K(2)), y - K(1), K(1));
     factor = F(select)(F(lt)(k, K(2)), y, factor);
     factor = F(select)(F(lt)(k, K(1)), F(fma)(size, y, size), factor);

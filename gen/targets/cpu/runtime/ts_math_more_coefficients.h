@@ -133,18 +133,16 @@
     X(0x1.75a4b4p-5f) \
     X(-0x1.857242p-4f)
 
-/* lgamma f32: error 2.0e-08 */
-#define TS_LGAMMA_F32_TOP -0x1.eec258p-13f
+/* lgamma f32: error 1.8e-08 */
+#define TS_LGAMMA_F32_TOP 0x1.548ef6p-11f
 #define TS_LGAMMA_F32(X) \
-    X(-0x1.8ae31cp-13f) \
-    X(-0x1.94266ap-12f) \
-    X(0x1.02707p-11f) \
-    X(-0x1.343b7ap-10f) \
-    X(0x1.7b7edcp-9f) \
-    X(-0x1.e40b68p-8f) \
-    X(0x1.513152p-6f) \
-    X(-0x1.13e002p-4f) \
-    X(0x1.4a34ccp-2f) \
+    X(0x1.fd1b12p-15f) \
+    X(0x1.10f2e4p-10f) \
+    X(-0x1.18a2e4p-9f) \
+    X(0x1.467992p-8f) \
+    X(-0x1.95cc94p-7f) \
+    X(0x1.0e0db4p-5f) \
+    X(-0x1.9ae65p-4f) \
     X(0x1.b0ee6p-2f)
 
 /* stirling f32: error 1.3e-09 */
@@ -422,28 +420,27 @@
     X(0x1.22c1bf6c2f7d8p-6) \
     X(-0x1.a97c2a60e6231p-5)
 
-/* lgamma f64: error 1.5e-17 */
-#define TS_LGAMMA_F64_TOP -0x1.2dd8fd640d78p-21
+/* lgamma f64: error 1.7e-17 */
+#define TS_LGAMMA_F64_TOP -0x1.c209307040d8dp-21
 #define TS_LGAMMA_F64(X) \
-    X(-0x1.000558fed1002p-19) \
-    X(-0x1.bd3b1862f80cbp-19) \
-    X(-0x1.662a81ae9aed2p-19) \
-    X(-0x1.da8f8d09eec2cp-20) \
-    X(0x1.d21d3d22fd12ap-21) \
-    X(-0x1.e8eab37d73663p-20) \
-    X(0x1.2bf2379c23bbp-18) \
-    X(-0x1.3cb0e66ced83fp-17) \
-    X(0x1.57e8210dbf3bap-16) \
-    X(-0x1.78e201e578dbbp-15) \
-    X(0x1.a127fed295b46p-14) \
-    X(-0x1.d3fd3d46e1dd4p-13) \
-    X(0x1.0b36af7e102b4p-11) \
-    X(-0x1.38ac5c395b81fp-10) \
-    X(0x1.7add6ead74d09p-9) \
-    X(-0x1.e404fc21848b4p-8) \
-    X(0x1.51322ac7d868bp-6) \
-    X(-0x1.13e001a557614p-4) \
-    X(0x1.4a34cc4a60fa6p-2) \
+    X(-0x1.4c54390a1414ep-19) \
+    X(-0x1.05c540f309474p-18) \
+    X(-0x1.402a89e1bd323p-19) \
+    X(-0x1.d861efc89775p-20) \
+    X(0x1.07a0a4890bc5ap-19) \
+    X(-0x1.e5db2a7f2e7b6p-19) \
+    X(0x1.159c3e753ae75p-17) \
+    X(-0x1.28837f49f4d8fp-16) \
+    X(0x1.4020d458db427p-15) \
+    X(-0x1.5c86eae4583b6p-14) \
+    X(0x1.7ed75f6349ce4p-13) \
+    X(-0x1.a96a3db709878p-12) \
+    X(0x1.dfebcf4ef0a27p-11) \
+    X(-0x1.145121fbe515dp-9) \
+    X(0x1.47974853c0063p-8) \
+    X(-0x1.95ce223a9b21fp-7) \
+    X(0x1.0e0c9df2935p-5) \
+    X(-0x1.9ae6509ea10a2p-4) \
     X(0x1.b0ee6072093cep-2)
 
 /* stirling f64: error 1.3e-17 */
