@@ -124,7 +124,7 @@ static void check_erfinv(void) {
     }
 }
 
-/* Left of -2, where zeros lie close to no number, in units of 1 or more. */
+/* Left of -2 in units of 1 or more: its zeros there are near -n - 1 / n! and -n + 1 / n!. */
 #define LGAMMA_AT(T, value, digits, least, most)                                                  \
     {                                                                                             \
         long double x = (long double)(value), exact = lgammal(x);                                 \
@@ -144,12 +144,13 @@ static void check_erfinv(void) {
         LGAMMA_AT(T, 2 + beside, digits, least, most)                                             \
         LGAMMA_AT(T, 2 - beside, digits, least, most)                                             \
     }                                                                                             \
-    for (int i = 0; i < 6; i++) LGAMMA_AT(T, (C)zeros[i], digits, least, most)                    \
+    for (int n = 2; n < 20; n++) {                                                                \
+        LGAMMA_AT(T, (C)(-n + 1 / tgamma(n + 1)), digits, least, most)                            \
+        LGAMMA_AT(T, (C)(-n - 1 / tgamma(n + 1)), digits, least, most)                            \
+    }                                                                                             \
     ALIKE(lgamma, T, C)
 
 static void check_lgamma(void) {
-    const double zeros[] = {-0x1.3a7fc9600f86cp+1, -0x1.5fb410a1bd901p+1, -0x1.9260dbc9e59afp+1,
-                            -0x1.fa471547c2fe5p+1, -0x1.0284e78599581p+2, -0x1.4085784d24af1p+2};
     const double most[] = {4.084999e36, 4.08501e36, 2.55634816387e305, 2.55634816388e305}; /* around where it overflows */
     LGAMMA(f32, float, 24, FLT_MIN, FLT_MAX)
     LGAMMA(f64, double, 53, DBL_MIN, DBL_MAX)

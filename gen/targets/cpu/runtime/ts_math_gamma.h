@@ -52,8 +52,7 @@ TS_INLINE V F(lgamma)(V input) {
         V d = F(abs)(y - F(rint)(y)), x = d * d, p = K(TOP(SINPI));
         REST(SINPI)(HORNER)
         F(two) log = F(log_in_two)(y * F(fma)(d * x, p, d));
-        V sum = right.high + log.high, lost = F(sum_lost)(right.high, log.high, sum);
-        V left = -(sum + (lost + (right.low + log.low)));
+        V left = -(right.high + log.high + (right.low + log.low)); /* where they cancel, that is exact */
         left = F(select)(F(eq)(d, K(0)), K(INFINITE), left);
         result = F(select)(F(lt)(input, K(-0.75)), left, result);
     }
