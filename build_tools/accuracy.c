@@ -100,6 +100,9 @@ static long double reference_f64(int function, double value, double second) {
     }
 }
 
+/* Where lgamma has zeros that no number is near enough to: its unit is that of 1 there, or more. */
+static bool is_left_of_zeros(int function, double x) { return function == lgamma_id && x < -2; }
+
 /* The error of `got` in units of the type with `digits` bits, least normal exponent `least` and
    range below 2^top. Infinity counts as 2^top, as the exact result does from there on. */
 static double ulps(long double got, long double exact, int digits, int least, int top) {
@@ -159,7 +162,8 @@ static void merge(worst *total, const worst *part) {
                 exact_type off = vector[i] - exact[i];                                             \
                 exact_type most = w->ulp[l] * ldexp(1, -digits) * exact[i];                        \
                 if (exact[i] != 0 && off * off <= most * most) continue;                           \
-                double error = ulps(vector[i], exact[i], digits, least, top);                      \
+                int lowest = is_left_of_zeros(function, (double)in[i]) ? 0 : least;                \
+                double error = ulps(vector[i], exact[i], digits, lowest, top);                     \
                 if (error > w->ulp[l]) {                                                           \
                     w->ulp[l] = error;                                                             \
                     w->at[l] = (double)in[i];                                                      \

@@ -25,7 +25,8 @@
     X(atanh, false, atanh(x), atanhl(x))                                         \
     X(cbrt, true, cbrt(x), cbrtl(x))                                             \
     X(erfc, false, erfc(x), erfcl(x))                                            \
-    X(erfinv, false, (double)inverse_erf(x), inverse_erf(x))
+    X(erfinv, false, (double)inverse_erf(x), inverse_erf(x))                     \
+    X(lgamma, false, lgamma(x), lgammal(x))
 #define BINARY(X)                                                                \
     X(pow, false, pow(x, y), powl(x, y))                                         \
     X(atan2, true, atan2(x, y), atan2l(x, y))                                    \

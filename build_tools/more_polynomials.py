@@ -7,7 +7,9 @@ macros of polynomials, as `polynomials` makes them, and constants in two parts.
 import math
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from functools import cache
+from math import comb
 from statistics import NormalDist
 
 import numpy as np
@@ -32,6 +34,7 @@ HEADER = """\
    The macros are as in ts_math_coefficients.h. */
 """
 ONE = Decimal(1)
+HALF = ONE / 2
 LN2 = Decimal(2).ln()
 LN10 = Decimal(10).ln()
 
@@ -90,6 +93,36 @@ def small_erfinv(x: Decimal) -> Decimal:
     for _ in range(4):
         y -= (erf(y) - x) * PI.sqrt() / 2 * (y * y).exp()
     return y
+
+
+@cache
+def stirling(x: Decimal) -> Decimal:
+    """lgamma(x) - (x - 1/2) log(x) + x - log(2 pi) / 2: Stirling's series, of x + n."""
+    far, product = x, ONE
+    while far < 40:
+        product *= far
+        far += 1
+    power, total = far, Decimal(0)
+    for n, number in enumerate(bernoulli(40), 1):
+        total += number / (2 * n * (2 * n - 1)) / power
+        power *= far * far
+    steps = int(far - x)
+    if steps == 0:
+        return total
+    return total + (far - HALF) * far.ln() - (x - HALF) * x.ln() - steps - product.ln()
+
+
+def lgamma(x: Decimal) -> Decimal:
+    return (x - HALF) * x.ln() - x + (2 * PI).ln() / 2 + stirling(x)
+
+
+@cache
+def bernoulli(count: int) -> tuple[Decimal, ...]:
+    """The numbers B_2, B_4, ... of that many, by their recurrence."""
+    found = [Fraction(1)]
+    for m in range(1, 2 * count + 1):
+        found.append(-sum((comb(m + 1, k) * b for k, b in enumerate(found)), Fraction(0)) / (m + 1))
+    return tuple(Decimal(b.numerator) / b.denominator for b in found[2::2])
 
 
 # ---------------------------------------------------------------- what polynomials stand for
@@ -236,9 +269,41 @@ def tail_fit(name: str, low: str, high: str, middle: str, degree: int) -> Fit:
     return Fit(name, tail, tail.weight, *ends, degree, name.endswith("f32"))
 
 
+def lgamma_factor(z: Decimal) -> Decimal:
+    """The p of lgamma(2 + z) = z (1 + z) p(z): without the zero at -1 it hardly varies."""
+    return lgamma(2 + z) / (z * (1 + z))
+
+
+def lgamma_weight(z: Decimal) -> Decimal:
+    return 1 / lgamma_factor(z)
+
+
+def stirling_tail(w: Decimal) -> Decimal:
+    """The p of Stirling's series, p(w) / x, where w = 1 / x^2."""
+    x = 1 / w.sqrt()
+    return stirling(x) * x
+
+
+def stirling_weight(w: Decimal) -> Decimal:
+    x = 1 / w.sqrt()
+    return 1 / (x * lgamma(x))
+
+
+def sinpi_tail(w: Decimal) -> Decimal:
+    """The p of sin(pi d) / pi = d + d w p(w), where w = d^2."""
+    angle = PI * w.sqrt()
+    return (sine(angle) / angle - 1) / w
+
+
+def sinpi_weight(w: Decimal) -> Decimal:
+    angle = PI * w.sqrt()
+    return w * angle / sine(angle)
+
+
 QUARTER = Decimal("0.25")
 ERFINV_SMALL = Decimal("0.53") ** 2
 HALF_LN2_SQUARE = HALF_LN2**2
+STIRLING_END = 1 / Decimal("3.25") ** 2
 BENT_F32, BENT_F64 = Bent(2), Bent(4)
 
 FITS = (
@@ -255,6 +320,9 @@ FITS = (
     Fit("erfinv f32", erfinv_tail, erfinv_weight, Decimal(0), ERFINV_SMALL, 6, True),
     tail_fit("erfinv1 f32", "0.868", "2.125", "1.5", 10),
     tail_fit("erfinv2 f32", "2.125", "4.1", "3", 10),
+    Fit("lgamma f32", lgamma_factor, lgamma_weight, -HALF - QUARTER, QUARTER, 8, True),
+    Fit("stirling f32", stirling_tail, stirling_weight, Decimal(0), STIRLING_END, 2, True),
+    Fit("sinpi f32", sinpi_tail, sinpi_weight, Decimal(0), QUARTER, 4, True),
     Fit("exp2 f64", exp2_slope, exp2_weight, -ONE / 2, ONE / 2, 11, False),
     Fit("sinh f64", sinh_tail, sinh_weight, Decimal(0), HALF_LN2_SQUARE, 5, False),
     Fit("cosh f64", cosh_tail, cosh_weight, Decimal(0), HALF_LN2_SQUARE, 4, False),
@@ -269,6 +337,9 @@ FITS = (
     tail_fit("erfinv1 f64", "0.868", "1.875", "1.375", 21),
     tail_fit("erfinv2 f64", "1.875", "3.25", "2.5", 22),
     tail_fit("erfinv3 f64", "3.25", "6.1", "4.5", 24),
+    Fit("lgamma f64", lgamma_factor, lgamma_weight, -HALF - QUARTER, QUARTER, 19, False),
+    Fit("stirling f64", stirling_tail, stirling_weight, Decimal(0), STIRLING_END, 8, False),
+    Fit("sinpi f64", sinpi_tail, sinpi_weight, Decimal(0), QUARTER, 8, False),
 )
 
 
@@ -300,14 +371,16 @@ def _below(number: Decimal) -> int:
 
 
 # Products of the upper parts are exact: of the first two with the upper half of a logarithm, of the
-# third with an exponent.
+# others with an exponent.
 PAIRS = (
     Pair("INVLN2_F32", 1 / LN2, 12, True),
     Pair("INVLN10_F32", 1 / LN10, 12, True),
     Pair("LOG10_2_F32", LN2 / LN10, 12, True),
+    Pair("LN2_F32", LN2, 12, True),
     Pair("INVLN2_F64", 1 / LN2, 24, False),
     Pair("INVLN10_F64", 1 / LN10, 24, False),
     Pair("LOG10_2_F64", LN2 / LN10, 40, False),
+    Pair("LN2_F64", LN2, 40, False),
 )
 
 

@@ -29,6 +29,7 @@ CACHES = {
     "gen/ir/algebra.py: index": "the constants that index arithmetic makes again and again: 4 % of"
     " scheduling; at most 1024 of them",
     "gen/ir/interpret/evaluate.py: numpy_dtype": "one for each element type",
+    "gen/ir/interpret/special.py: _zeta_less_one": "the 43 coefficients of a series",
     "gen/targets/c/library.py: runtime_digest": "one: the runtime's files are read once a process",
     "gen/poly/cache.py: _prover": "one: the prover's files are read once a process",
     "gen/poly/laws/__init__.py: lookup": "one for each law and type: its proof takes longest",

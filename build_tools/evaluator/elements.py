@@ -210,6 +210,13 @@ def _sigmoid(x: Any) -> Any:
     return (e if x < 0 else one) / (one + e)
 
 
+def _lgamma(x: float) -> float:
+    try:
+        return math.lgamma(x)
+    except (ValueError, OverflowError):  # at 0 and negative integers, and where it is too large
+        return math.inf
+
+
 FUNCTIONS: dict[str, Unary] = {
     "sqrt": np.sqrt,
     "rsqrt": lambda x: type(x)(1) / np.sqrt(x),
@@ -242,6 +249,7 @@ FUNCTIONS: dict[str, Unary] = {
     "cbrt": np.cbrt,
     "erfc": lambda x: type(x)(math.erfc(x)),
     "erfinv": lambda x: type(x)(math.copysign(special.erfinv(float(x)), x)),
+    "lgamma": lambda x: type(x)(_lgamma(float(x))),
 }
 OF_TWO: dict[str, Callable[[Any, Any], Any]] = {
     "pow": np.power,

@@ -103,6 +103,7 @@ class Function(Word):
     FMOD = "fmod"  # has the sign of the dividend, as C has it
     ERFC = "erfc"
     ERFINV = "erfinv"
+    LGAMMA = "lgamma"  # log(|gamma(x)|)
     ISNAN = "isnan"  # of floats and complex numbers, gives bool; so do isinf and isfinite
     ISINF = "isinf"
     ISFINITE = "isfinite"

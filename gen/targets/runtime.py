@@ -27,6 +27,7 @@ DEVICE_HEADERS = (
             "ts_math_exponents.h",
             "ts_math_f32.h",
             "ts_math_f64.h",
+            "ts_math_gamma.h",
             "ts_math_hyperbolic.h",
             "ts_math_more.h",
             "ts_math_more_coefficients.h",

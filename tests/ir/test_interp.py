@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from gen.ir.interpret.interp import InterpError, dims_of, run
+from gen.ir.interpret.special import lgamma
 from gen.ir.rules.verify import IRError
 from gen.ir.text.parser import from_text
 
@@ -129,6 +130,9 @@ def _store(value: str, dtype: str = "float32", declarations: str = "", **given: 
         ("erfc(2.0)", "float64", math.erfc(2.0)),
         ("erfinv(1.0)", "float64", math.inf),
         ("erfinv(-2.0)", "float64", math.nan),
+        ("lgamma(0.0) + lgamma(-3.0) + lgamma(-1.0 / 0.0)", "float64", math.inf),
+        ("lgamma(5e37)", "float32", math.inf),
+        ("lgamma(0.5)", "float32", np.float32(0.5723649429247001)),
         ("True & False | ~False", "bool", True),
         ("1 if 0 == 0 or 1 // 0 == 0 else 1 // 0", "int64", 1),
         ("complex64(1, 2) * complex64(0, 1)", "complex64", -2 + 1j),
@@ -406,3 +410,26 @@ def test_bfloat16_needs_ml_dtypes() -> None:
             _store("1.0", "bfloat16")
     else:
         assert float(_store("bfloat16(float64(1.0) + float64(0.001))", "bfloat16")) == 1.0  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("x", "value"),
+    [
+        (1 + 2**-40, -5.2497458900760178148e-13),
+        (1 - 2**-30, 5.3757397985785731679e-10),
+        (2 - 2**-45, -1.2016253523894931002e-14),
+        (-1.5, 0.86004701537648101451),
+        (1.4, -0.11961291417237129319),
+        (1.9, -0.038984275923083361674),
+        (3.7, 1.4280723266653881292),
+        (30.5, 72.953471184169408324),
+        (1e300, 6.8977552789821374147e302),
+        (5e-324, 744.44007192138126),
+        (1.0, 0.0),
+        (2.0, 0.0),
+        (-7.0, math.inf),
+        (1e306, math.inf),
+    ],
+)
+def test_lgamma_is_right_beside_its_zeros_too(x: float, value: float) -> None:
+    assert lgamma(x) == pytest.approx(value, rel=1e-15, abs=0)

@@ -327,6 +327,7 @@ def test_conditions_are_predicates() -> None:
         ("x[i] + (sinh(0) + cosh(0) + tan(0) + atan(0) + asin(0) + acos(1))", "x[i] + 1.0"),
         ("x[i] + (asinh(0) + acosh(1) + atanh(0) + hypot(3, 4) + erfc(0))", "x[i] + 6.0"),
         ("x[i] * atan2(0.0, 1)", "x[i] * 0.0"),
+        ("x[i] + lgamma(1) + lgamma(0.5)", "x[i] + 0.0 + 0.5723649429247001"),
         ("x[i] + erfinv(0) + erfinv(-0.5)", "x[i] + 0.0 + -0.4769362762044698"),
         ("x[i] * acosh(0.5)", "x[i] * float32(acosh(0.5))"),
         ("x[i] * round(i) * trunc(n)", "x[i] * float32(i) * float32(n)"),

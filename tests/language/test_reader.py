@@ -390,6 +390,7 @@ def test_recipes_are_for_a_target_or_for_one_of_its_levels() -> None:
         ("where(x[i, j])", "unknown function 'where'", "did you mean 'select'?"),
         ("EXP(x[i, j])", "unknown function 'EXP'", "did you mean 'exp'?"),
         ("arctan2(x[i, j], 1)", "unknown function 'arctan2'", "did you mean 'atan2'?"),
+        ("gammaln(x[i, j])", "unknown function 'gammaln'", "did you mean 'lgamma'?"),
         ("rint(x[i, j])", "unknown function 'rint'", "did you mean 'round'?"),
         ("np.arcsinh(x[i, j])", "this is not an expression of the language",
          "functions have no module: asinh(...)"),

@@ -17,12 +17,16 @@ static void check(bool good, const char *function, const char *type, double x, d
 
 /* Whether within `limit` units of a type with so many bits and this least normal number; the sign of 0, NaN
    and infinities as they are. */
-static bool near(long double got, long double exact, int digits, long double least, long double most) {
+static bool within(long double limit, long double got, long double exact, int digits, long double least,
+                   long double most) {
     if (isnan(exact) || isinf(exact) || exact == 0) return SAME(got, exact);
     if (isinf(got)) return fabsl(exact) > most && signbit(got) == signbit(exact);
     long double size = fabsl(exact) < least ? least : fabsl(exact);
-    return fabsl(got - exact) <= 2.5L * ldexpl(1, ilogbl(size) - digits + 1) &&
+    return fabsl(got - exact) <= limit * ldexpl(1, ilogbl(size) - digits + 1) &&
            (got == 0 || signbit(got) == signbit(exact));
+}
+static bool near(long double got, long double exact, int digits, long double least, long double most) {
+    return within(2.5L, got, exact, digits, least, most);
 }
 
 static const double values[] = {
@@ -120,6 +124,42 @@ static void check_erfinv(void) {
     }
 }
 
+/* Left of -2 in units of 1 or more: its zeros there are near -n - 1 / n! and -n + 1 / n!. */
+#define LGAMMA_AT(T, value, digits, least, most)                                                  \
+    {                                                                                             \
+        long double x = (long double)(value), exact = lgammal(x);                                 \
+        long double side = x < -2 && fabsl(exact) < 1 ? copysignl(1, exact) : 0;                  \
+        long double got = (long double)ts_lgamma_##T##_s(value);                                  \
+        check(within(3, got + side, exact + side, digits, least, most), "lgamma", #T,          \
+              (double)x, 0, (double)got);                                                         \
+    }
+#define LGAMMA(T, C, digits, least, most)                                                         \
+    for (int i = 0; i < COUNT; i++) LGAMMA_AT(T, (C)values[i], digits, least, most)               \
+    for (int i = -4096; i <= 4096; i++) {                                                         \
+        LGAMMA_AT(T, (C)(i / 128.0), digits, least, most)                                         \
+        LGAMMA_AT(T, (C)(i / 128.0 * (1 - 1e-5)), digits, least, most)                            \
+        C beside = (C)exp2(-digits * (i + 4096) / 8192.0);                                        \
+        LGAMMA_AT(T, 1 + beside, digits, least, most)                                             \
+        LGAMMA_AT(T, 1 - beside, digits, least, most)                                             \
+        LGAMMA_AT(T, 2 + beside, digits, least, most)                                             \
+        LGAMMA_AT(T, 2 - beside, digits, least, most)                                             \
+    }                                                                                             \
+    for (int n = 2; n < 20; n++) {                                                                \
+        LGAMMA_AT(T, (C)(-n + 1 / tgamma(n + 1)), digits, least, most)                            \
+        LGAMMA_AT(T, (C)(-n - 1 / tgamma(n + 1)), digits, least, most)                            \
+    }                                                                                             \
+    ALIKE(lgamma, T, C)
+
+static void check_lgamma(void) {
+    const double most[] = {4.084999e36, 4.08501e36, 2.55634816387e305, 2.55634816388e305}; /* around where it overflows */
+    LGAMMA(f32, float, 24, FLT_MIN, FLT_MAX)
+    LGAMMA(f64, double, 53, DBL_MIN, DBL_MAX)
+    for (int i = 0; i < 4; i++) {
+        LGAMMA_AT(f32, (float)most[i], 24, FLT_MIN, FLT_MAX)
+        LGAMMA_AT(f64, most[i], 53, DBL_MIN, DBL_MAX)
+    }
+}
+
 /* ------------------------------------------------------------ exact values */
 
 #define EXACT(name, T, x, y) \
@@ -185,6 +225,7 @@ int main(void) {
     OF_TWO(atan2, atan2l)
     check_exact();
     check_erfinv();
+    check_lgamma();
     REMAINDERS(f32, float, uint32_t, fmodf)
     REMAINDERS(f64, double, uint64_t, fmod)
     printf("%s: %d failures\n", TS_LEVEL, failures);

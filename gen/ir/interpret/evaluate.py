@@ -10,7 +10,6 @@ import operator
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
-from statistics import NormalDist
 from typing import Any, assert_never
 
 import numpy as np
@@ -20,6 +19,7 @@ from .. import nodes as ir
 from .. import storage
 from ..algebra import result_of
 from ..types import DType, Kind
+from .special import erfinv, lgamma
 
 NumpyDType = np.dtype[Any]
 Value = Any  # bool, int or a NumPy scalar
@@ -224,6 +224,8 @@ def function(name: ir.Function, dtype: DType) -> Callable[..., Value]:
             return lambda a: number(math.erfc(float(a)))
         case ir.Function.ERFINV:
             return lambda a: number(erfinv(float(a)))
+        case ir.Function.LGAMMA:
+            return lambda a: number(lgamma(float(a)))
         case ir.Function.ISNAN:
             return lambda a: bool(np.isnan(a))
         case ir.Function.ISINF:
@@ -268,21 +270,6 @@ _NUMPYS: dict[ir.Function, Callable[..., Value]] = {
     ir.Function.CBRT: np.cbrt,
     ir.Function.FMOD: np.fmod,
 }
-
-
-def erfinv(x: float) -> float:
-    """The y of erf(y) = x, by the quantiles of the normal distribution; where these lose what is
-    small, by Newton's steps.
-    """
-    size = abs(x)
-    if not 0 < size < 1:
-        return x if size == 0 else math.copysign(math.inf, x) if size == 1 else math.nan
-    y = -NormalDist().inv_cdf((1 - size) / 2) / math.sqrt(2)
-    if size < 0.5:
-        y = y if size > 0.01 else size * math.sqrt(math.pi) / 2
-        for _ in range(3):
-            y -= (math.erf(y) - size) * math.sqrt(math.pi) / 2 * math.exp(y * y)
-    return math.copysign(y, x)
 
 
 def _complex(re: Value, im: Value, dtype: DType) -> Value:

@@ -33,7 +33,7 @@ FUNCTIONS = {
     "real": 1, "imag": 1, "conj": 1, "complex": 2, "round": 1, "trunc": 1, "sign": 1, "copysign": 2,
     "isinf": 1, "isfinite": 1, "exp2": 1, "log2": 1, "log10": 1, "sinh": 1, "cosh": 1, "tan": 1,
     "atan": 1, "atan2": 2, "asin": 1, "acos": 1, "asinh": 1, "acosh": 1, "atanh": 1, "hypot": 2,
-    "cbrt": 1, "fmod": 2, "erfc": 1, "erfinv": 1,
+    "cbrt": 1, "fmod": 2, "erfc": 1, "erfinv": 1, "lgamma": 1,
 }  # fmt: skip
 CONSTANTS = {"inf": float("inf"), "nan": float("nan"), "pi": 3.141592653589793}
 COMBINERS = {combiner.value: combiner for combiner in Combiner}

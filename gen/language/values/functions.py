@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from ...errors import Span
 from ...ir import algebra
 from ...ir import nodes as ir
-from ...ir.interpret.evaluate import erfinv
+from ...ir.interpret.special import erfinv, lgamma
 from ...ir.nodes import Function
 from ...ir.types import DType
 from .. import yaml
@@ -24,7 +24,7 @@ _ELSEWHERE = {
     "conjugate": "conj", "product": "prod", "rint": "round", "around": "round", "fix": "trunc",
     "sgn": "sign", "signbit": "copysign", "arctan": "atan", "arctan2": "atan2", "arcsin": "asin",
     "arccos": "acos", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
-    "isposinf": "isinf", "isneginf": "isinf",
+    "isposinf": "isinf", "isneginf": "isinf", "gammaln": "lgamma", "loggamma": "lgamma",
 }  # fmt: skip
 
 
@@ -82,6 +82,7 @@ _MATH: dict[Function, Callable[..., float]] = {
     Function.FMOD: math.fmod,
     Function.ERFC: math.erfc,
     Function.ERFINV: erfinv,
+    Function.LGAMMA: lgamma,
 }
 
 

@@ -79,7 +79,7 @@ _LONG = {
     Function.ERF, Function.SIN, Function.COS, Function.LOG2, Function.LOG10, Function.SINH,
     Function.COSH, Function.TAN, Function.ATAN, Function.ATAN2, Function.ASIN, Function.ACOS,
     Function.ASINH, Function.ACOSH, Function.ATANH, Function.HYPOT, Function.CBRT, Function.FMOD,
-    Function.ERFC, Function.ERFINV,
+    Function.ERFC, Function.ERFINV, Function.LGAMMA,
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ MORE_MATH = "ts_math_more.h"
 # The headers that some files need, and what in the text needs them.
 MORE_HEADERS = {
     MORE_MATH: r"\bts_(round|trunc|(copy)?sign|exp2|log2|log10|sinh|cosh|asinh|acosh|atanh|tan|"
-    r"atan2?|asin|acos|hypot|cbrt|fmod|erfc|erfinv)_f",
+    r"atan2?|asin|acos|hypot|cbrt|fmod|erfc|erfinv|lgamma)_f",
     "ts_dot.h": r"\bts_(dot|group\d)_",
     "ts_complex_more.h": r"\bts_(sqrt|log)_c",
     "ts_complex.h": r"\bts_(complex|c64|c128)|_c(64|128)\b",

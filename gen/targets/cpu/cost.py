@@ -45,6 +45,7 @@ _DEAR = frozenset(
         ir.Function.FMOD,
         ir.Function.ERFC,
         ir.Function.ERFINV,
+        ir.Function.LGAMMA,
     }
 )
 

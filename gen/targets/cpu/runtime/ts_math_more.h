@@ -1,11 +1,12 @@
 /* The functions that few kernels have, as those of ts_math.h are: of numbers as whole ones, powers and
-   logarithms of 2 and 10, roots, hyperbolic functions and those of angles, and their inverses; erfc, erfinv.
+   logarithms of 2 and 10, roots, hyperbolic functions and those of angles, and their inverses; erfc, erfinv, lgamma.
 
    ts_round_f32(v), and ts_round_f32_s(x), which gives what one lane of the vector form gives, bit for
-   bit. No tables, no calls, and no branches but where an angle of tan or a quotient of fmod is large.
+   bit. No tables, no calls, and no branches but where an angle of tan or a quotient of fmod is large, or
+   an argument of lgamma below -3/4.
    Special values are those of C's Annex F and of NumPy; docs/accuracy.md has the measured errors.
 
-   The functions are written once, in ts_math_rounding.h and the three beside it, over the forms F(name)
+   The functions are written once, in ts_math_rounding.h and the four beside it, over the forms F(name)
    of the type V, of elements C, whose bits are a U, of elements CU. A number has an exponent plus BIAS and
    FRACTION bits after the first, and LEAST is the least that has all of them; UPPER are the bits of its
    sign, its exponent and its first half. TOP and REST have a polynomial's coefficients, PART1 and PART2 a constant in
@@ -53,6 +54,7 @@
 #include "ts_math_exponents.h"
 #include "ts_math_hyperbolic.h"
 #include "ts_math_angles.h"
+#include "ts_math_gamma.h"
 #undef F
 #undef V
 #undef U
@@ -68,6 +70,7 @@
 #include "ts_math_exponents.h"
 #include "ts_math_hyperbolic.h"
 #include "ts_math_angles.h"
+#include "ts_math_gamma.h"
 #undef F
 #undef V
 #undef U
@@ -115,6 +118,7 @@
 #include "ts_math_exponents.h"
 #include "ts_math_hyperbolic.h"
 #include "ts_math_angles.h"
+#include "ts_math_gamma.h"
 #undef F
 #undef V
 #undef U
@@ -130,6 +134,7 @@
 #include "ts_math_exponents.h"
 #include "ts_math_hyperbolic.h"
 #include "ts_math_angles.h"
+#include "ts_math_gamma.h"
 #undef F
 #undef V
 #undef U

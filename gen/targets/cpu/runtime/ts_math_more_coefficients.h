@@ -133,6 +133,32 @@
     X(0x1.75a4b4p-5f) \
     X(-0x1.857242p-4f)
 
+/* lgamma f32: error 1.8e-08 */
+#define TS_LGAMMA_F32_TOP 0x1.548ef6p-11f
+#define TS_LGAMMA_F32(X) \
+    X(0x1.fd1b12p-15f) \
+    X(0x1.10f2e4p-10f) \
+    X(-0x1.18a2e4p-9f) \
+    X(0x1.467992p-8f) \
+    X(-0x1.95cc94p-7f) \
+    X(0x1.0e0db4p-5f) \
+    X(-0x1.9ae65p-4f) \
+    X(0x1.b0ee6p-2f)
+
+/* stirling f32: error 1.3e-09 */
+#define TS_STIRLING_F32_TOP 0x1.6be9cap-11f
+#define TS_STIRLING_F32(X) \
+    X(-0x1.6b5342p-9f) \
+    X(0x1.555538p-4f)
+
+/* sinpi f32: error 3.2e-10 */
+#define TS_SINPI_F32_TOP -0x1.253a48p-9f
+#define TS_SINPI_F32(X) \
+    X(0x1.abe8eep-6f) \
+    X(-0x1.86a6dep-3f) \
+    X(0x1.9f9cacp-1f) \
+    X(-0x1.a51a66p+0f)
+
 /* exp2 f64: error 1.8e-17 */
 #define TS_EXP2_F64_TOP 0x1.c2cea100e6569p-36
 #define TS_EXP2_F64(X) \
@@ -394,15 +420,66 @@
     X(0x1.22c1bf6c2f7d8p-6) \
     X(-0x1.a97c2a60e6231p-5)
 
+/* lgamma f64: error 1.7e-17 */
+#define TS_LGAMMA_F64_TOP -0x1.c209307040d8dp-21
+#define TS_LGAMMA_F64(X) \
+    X(-0x1.4c54390a1414ep-19) \
+    X(-0x1.05c540f309474p-18) \
+    X(-0x1.402a89e1bd323p-19) \
+    X(-0x1.d861efc89775p-20) \
+    X(0x1.07a0a4890bc5ap-19) \
+    X(-0x1.e5db2a7f2e7b6p-19) \
+    X(0x1.159c3e753ae75p-17) \
+    X(-0x1.28837f49f4d8fp-16) \
+    X(0x1.4020d458db427p-15) \
+    X(-0x1.5c86eae4583b6p-14) \
+    X(0x1.7ed75f6349ce4p-13) \
+    X(-0x1.a96a3db709878p-12) \
+    X(0x1.dfebcf4ef0a27p-11) \
+    X(-0x1.145121fbe515dp-9) \
+    X(0x1.47974853c0063p-8) \
+    X(-0x1.95ce223a9b21fp-7) \
+    X(0x1.0e0c9df2935p-5) \
+    X(-0x1.9ae6509ea10a2p-4) \
+    X(0x1.b0ee6072093cep-2)
+
+/* stirling f64: error 1.3e-17 */
+#define TS_STIRLING_F64_TOP 0x1.072bd4516ce9p-6
+#define TS_STIRLING_F64(X) \
+    X(-0x1.862dfe451adf5p-7) \
+    X(0x1.443f2283f9a1dp-8) \
+    X(-0x1.e0522887bab7fp-10) \
+    X(0x1.b79373792409p-11) \
+    X(-0x1.380865e0c3163p-11) \
+    X(0x1.a019d7c943e1dp-11) \
+    X(-0x1.6c16c157d742fp-9) \
+    X(0x1.5555555554e22p-4)
+
+/* sinpi f64: error 1.1e-17 */
+#define TS_SINPI_F64_TOP -0x1.e75de5eaa5cc5p-28
+#define TS_SINPI_F64(X) \
+    X(0x1.0faa881a68bbfp-22) \
+    X(-0x1.d424067bdd6bdp-18) \
+    X(0x1.3747192a55361p-13) \
+    X(-0x1.33816aa2f1ff5p-9) \
+    X(0x1.ac6805cf31fd9p-6) \
+    X(-0x1.86a8e4720db2cp-3) \
+    X(0x1.9f9cb402bc46cp-1) \
+    X(-0x1.a51a6625307d3p+0)
+
 #define TS_INVLN2_F32_1 0x1.716p+0f
 #define TS_INVLN2_F32_2 -0x1.7135a8p-13f
 #define TS_INVLN10_F32_1 0x1.bccp-2f
 #define TS_INVLN10_F32_2 -0x1.09d5b2p-15f
 #define TS_LOG10_2_F32_1 0x1.344p-2f
 #define TS_LOG10_2_F32_2 0x1.3509f8p-18f
+#define TS_LN2_F32_1 0x1.62ep-1f
+#define TS_LN2_F32_2 0x1.0bfbe8p-15f
 #define TS_INVLN2_F64_1 0x1.715476p+0
 #define TS_INVLN2_F64_2 0x1.4ae0bf85ddf44p-26
 #define TS_INVLN10_F64_1 0x1.bcb7b2p-2
 #define TS_INVLN10_F64_2 -0x1.5b235e39ab2a9p-27
 #define TS_LOG10_2_F64_1 0x1.34413509f8p-2
 #define TS_LOG10_2_F64_2 -0x1.80433b83b532ap-44
+#define TS_LN2_F64_1 0x1.62e42fefa4p-1
+#define TS_LN2_F64_2 -0x1.8432a1b0e2634p-43
