@@ -7,6 +7,7 @@ python -m bench compare A B [...]   two commits, or a commit and . for the worki
 python -m bench report FILE         the table of a run kept by --json
 python -m bench specs FILES...      specs without recipes, beside Numba on the same loops
 python -m bench polybench [...]     PolyBench's thirty beside NumPy and Numba: docs/polybench.md
+python -m bench scaling [...]       time against size, and the jumps in it: docs/scaling.md
 python -m bench gallery [...]       operators beside PyTorch, SciPy and NumPy: docs/gallery.md
 """
 
@@ -39,6 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 _polybench(rest)
             case ["gallery", *rest]:
                 _gallery(rest)
+            case ["scaling", *rest]:
+                _scaling(rest)
             case ["report", *rest]:
                 _report(rest)
             case _:
@@ -142,6 +145,12 @@ def _gallery(words: Sequence[str]) -> None:
     if options.write and options.names:
         parser.error("--write keeps all operators: name none")
     gallery.main(options.names, options.rounds, write=options.write)
+
+
+def _scaling(words: Sequence[str]) -> None:
+    from .scaling import command
+
+    command.main(words, _numbers, _count)
 
 
 def _report(words: Sequence[str]) -> None:
