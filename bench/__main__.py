@@ -3,6 +3,7 @@
 python -m bench [kernels...]        measure; no kernel named: all
 python -m bench drawn [kernels...]  sizes that a seed draws, as no recipe was tuned on, worst first
 python -m bench overhead            what a call on tiny arrays and an import cost
+python -m bench call [--write]      what a call spends its time on, step by step
 python -m bench compare A B [...]   two commits, or a commit and . for the working tree
 python -m bench report FILE         the table of a run kept by --json
 python -m bench specs FILES...      specs without recipes, beside Numba on the same loops
@@ -17,7 +18,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from . import cases, compare, drawn, peers, plot, prefer_installed, report, results, run
+from . import cases, compare, drawn, native, peers, plot, prefer_installed, report, results, run
 from .kernels import KERNELS
 
 
@@ -30,6 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 from . import overhead  # imports tilesmith, which the rest of this process does not
 
                 overhead.main()
+            case ["call", *rest]:
+                _call(rest)
             case ["compare", *rest]:
                 _compare(rest)
             case ["drawn", *rest]:
@@ -46,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 _report(rest)
             case _:
                 _measure(words)
-    except (cases.UnknownName, compare.BuildFailed, OSError) as error:
+    except (cases.UnknownName, compare.BuildFailed, native.CannotBuild, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0
@@ -151,6 +154,17 @@ def _scaling(words: Sequence[str]) -> None:
     from .scaling import command
 
     command.main(words, _numbers, _count)
+
+
+def _call(words: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench call")
+    parser.add_argument("--rounds", type=_count, default=15)
+    parser.add_argument("--write", action="store_true", help="keep the table in docs/bench.md")
+    options = parser.parse_args(words)
+    prefer_installed()
+    from .call import parts  # imports tilesmith, which the rest of this process does not
+
+    parts.main(options.rounds, write=options.write)
 
 
 def _report(words: Sequence[str]) -> None:
