@@ -10,7 +10,7 @@ operations, whichever grow more. So a small call may not take longer just becaus
 more, and a large one cannot hide a jump behind what is fixed.
 
 A jump is `explained` where the floor grows with it: the machine itself slows down, measured over as
-many bytes.
+many bytes, and all but the fixed part of the time may slow down as much.
 """
 
 from collections.abc import Sequence
@@ -20,6 +20,7 @@ from typing import final
 
 LIMIT = 1.3
 SMALLEST = 5  # sizes, among which the least time is sought
+TELLING = 1.1  # what the machine explains of a jump, to be told
 THREADS_BEGIN = 0.85  # of one thread's time: what two take where the second helps
 
 
@@ -41,18 +42,18 @@ class Point:
 @final
 @dataclass(frozen=True, slots=True)
 class Jump:
-    """ratio: the time after over the expected one. machine: by how much the floor grows more than
-    the work does; 1 where it does not.
+    """ratio: the time after over the expected one. left: over what is expected of a machine that
+    slows down as its streams do.
     """
 
     before: Point
     after: Point
     ratio: float
-    machine: float
+    left: float
 
     @property
     def explained(self) -> bool:
-        return self.ratio <= LIMIT * self.machine
+        return self.left <= LIMIT
 
     @property
     def noisy(self) -> bool:
@@ -89,14 +90,16 @@ def jumps(points: Sequence[Point], limit: float = LIMIT) -> list[Jump]:
     always, found = fixed(points), []
     for before, after in pairwise(points):
         more = growth(before, after)
-        expected = always + max(before.seconds - always, 0.0) * more
-        ratio = after.seconds / expected
+        grown = max(before.seconds - always, 0.0) * more
+        slowed = grown * _machine(before, after, more)
+        ratio, left = (after.seconds / (always + part) for part in (grown, slowed))
         if ratio > limit:
-            found.append(Jump(before, after, ratio, _machine(before, after, more)))
+            found.append(Jump(before, after, ratio, left))
     return found
 
 
 def _machine(before: Point, after: Point, more: float) -> float:
+    """By how much the floor grows more than the work does; 1 where it does not."""
     if not before.floor or not after.floor:
         return 1.0
     return max(1.0, after.floor / before.floor / more)
@@ -106,7 +109,7 @@ def told(jump: Jump, alone: dict[tuple[int, ...], float]) -> list[str]:
     """What changes with the jump. alone: one thread's times, where more than one were measured."""
     said = []
     before, after = jump.before, jump.after
-    if jump.machine > 1.1:
+    if jump.ratio > TELLING * jump.left and before.bandwidth > after.bandwidth:
         said.append(
             f"streams fall from {before.bandwidth / 1e9:.0f} to {after.bandwidth / 1e9:.0f} GB/s"
         )

@@ -15,6 +15,7 @@ from .series import Series, cases
 
 OURS = "tilesmith"
 NUMPY = "numpy"
+MORE_ROUNDS = 3  # times as many, where a jump is measured once more
 NONE = Cell("none")
 
 
@@ -65,12 +66,16 @@ def measured(
 
 
 def _series(series: Series, most_bytes: int, crew: run.Crew) -> list[Row]:
-    chosen = cases(series, most_bytes)
+    chosen, settings = cases(series, most_bytes), crew.settings
     rows = []
     for number, case in enumerate(chosen, 1):
         run.progress(f"{series.name} {number}/{len(chosen)}, {crew.threads} thread(s)")
         rows.append(run.measure(case, crew))
-    return again(rows, chosen, lambda case: run.measure(case, crew))
+    crew.settings = replace(settings, rounds=MORE_ROUNDS * settings.rounds)
+    try:
+        return again(rows, chosen, lambda case: run.measure(case, crew))
+    finally:
+        crew.settings = settings
 
 
 def again(rows: Sequence[Row], chosen: Sequence[Case], measure: Callable[[Case], Row]) -> list[Row]:

@@ -89,12 +89,23 @@ def test_what_slows_the_streams_too_is_explained() -> None:
     floors = [0.5 * COST * p.size * (1.5 if i >= 20 else 1) for i, p in enumerate(smooth())]
     points = [replace(p, floor=f) for p, f in zip(from_here(20, 1.6), floors, strict=True)]
     (jump,) = jumps.jumps(points)
-    assert jump.machine == pytest.approx(1.5) and jump.explained
+    assert jump.ratio > 1.5 and jump.left == pytest.approx(jump.ratio / 1.5, rel=0.05)
+    assert jump.explained
     points = [replace(p, floor=f) for p, f in zip(from_here(20, 2.5), floors, strict=True)]
     (jump,) = jumps.jumps(points)
     assert not jump.explained
     (jump,) = jumps.jumps(from_here(20, 1.6))  # where no ceilings were measured
     assert not jump.explained
+
+
+def test_streams_explain_nothing_of_what_is_fixed() -> None:
+    points = [
+        replace(p, floor=1e-12 * p.size * (2 if i >= 2 else 1), bandwidth=1 if i >= 2 else 2)
+        for i, p in enumerate(from_here(2, 1.5))
+    ]
+    (jump,) = jumps.jumps(points)
+    assert jump.after.size == SIZES[2] and not jump.explained
+    assert not any("streams" in said for said in jumps.told(jump, {}))
 
 
 def test_few_points() -> None:
@@ -117,7 +128,7 @@ def test_what_goes_with_a_jump(
     said: list[str],
 ) -> None:  # fmt: skip
     ends = [replace(point(9, s), how=h, dims=d) for s, h, d in zip(shares, hows, dims, strict=True)]
-    jump = jumps.Jump(*ends, 2.0, 1.0)
+    jump = jumps.Jump(*ends, 2.0, 2.0)
     assert jumps.told(jump, dict.fromkeys(dims, 1.0)) == said
 
 
