@@ -1,5 +1,6 @@
 """The binding in which calls stop after a step: its text, and the parts that follow from times."""
 
+import numpy as np
 import pytest
 
 from bench.call import parts, stopped
@@ -44,3 +45,22 @@ def test_the_parts_are_the_whole() -> None:
     lines = list(parts.table({"exp": Times(905, 1200, states), "softmax": Times(9, None, states)}))
     assert lines[2] == "| exp | 1200 | 905 | 40 | 7 | 70 | 63 | 200 | 10 | 510 | 900 |"
     assert lines[3].startswith("| softmax |  | 9 |")
+
+
+@pytest.mark.thorough  # to compile the binding takes ten seconds
+def test_calls_stop_and_are_right_where_they_do_not() -> None:
+    import tilesmith as ts
+
+    module = stopped.load(ts)
+    x = np.linspace(-1, 1, 64, dtype=np.float32).reshape(8, 8)
+    for kernels in (stopped.NOTHING, stopped.ONE, stopped.WHOLE):
+        stopped.use(module, ts, kernels)
+    assert np.array_equal(module.exp(x), ts.exp(x))
+    assert np.array_equal(module.softmax(x), ts.softmax(x))
+    for step, name in enumerate(stopped.STEPS, 1):
+        module.stop_at(step)
+        made = name in {"result", "overlap"}
+        found = module.softmax(x)
+        assert isinstance(found, np.ndarray) and found.shape == x.shape if made else found is None
+    module.stop_at(0)
+    assert np.array_equal(module.matmul(x, x), ts.matmul(x, x))

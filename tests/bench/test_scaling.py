@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from bench import __main__ as bench
+from bench import run
 from bench.cases import UnknownName
 from bench.results import Cell, PeerFacts, Results, Row
 from bench.scaling import command, jumps, measuring, page, picture, series
@@ -236,3 +237,11 @@ def test_the_picture(tmp_path: Path) -> None:
     picture.draw(RUN, tmp_path / "run.svg")
     text = (tmp_path / "run.svg").read_text("utf-8")
     assert "<svg" in text and ">exp<" in text and "bytes a second" in text
+
+
+def test_a_tiny_run() -> None:
+    found = measuring.measured([SERIES["exp"]], 300, run.Settings((1,), 1))
+    assert [row.dims for row in found.rows] == [(16,), (17,), (22,), (23,), (32,), (33,)]
+    for each in found.rows:
+        assert each.kind == "exp" and each.cells["numpy"].status == "ok"
+        assert each.cells["tilesmith"].how.startswith("variant ")
