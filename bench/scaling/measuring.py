@@ -1,4 +1,4 @@
-"""Measure series of sizes, and each jump once more.
+"""Measure series of sizes, and each jump again.
 
 Input: series, the most bytes, settings. Output: Results whose rows have the series' names as their
 kinds. The peers' processes, their pauses and the ceilings are those of `run`.
@@ -15,7 +15,8 @@ from .series import Series, cases
 
 OURS = "tilesmith"
 NUMPY = "numpy"
-MORE_ROUNDS = 3  # times as many, where a jump is measured once more
+MORE_ROUNDS = 3  # times as many, where a jump is measured again
+PASSES = 3
 NONE = Cell("none")
 
 
@@ -79,12 +80,17 @@ def _series(series: Series, most_bytes: int, crew: run.Crew) -> list[Row]:
 
 
 def again(rows: Sequence[Row], chosen: Sequence[Case], measure: Callable[[Case], Row]) -> list[Row]:
-    """The rows, those at both ends of a jump measured once more."""
-    ends = {p.dims for j in jumps(points(rows)) for p in (j.before, j.after)}
-    return [
-        merged(row, measure(case)) if row.dims in ends else row
-        for row, case in zip(rows, chosen, strict=True)
-    ]
+    """The rows, those at both ends of a jump measured again: each jump that is still there, and
+    each that is new, in passes over all of them. What else runs on the machine comes and goes.
+    """
+    rows = list(rows)
+    for _ in range(PASSES):
+        ends = {p.dims for j in jumps(points(rows)) for p in (j.before, j.after)}
+        rows = [
+            merged(row, measure(case)) if row.dims in ends else row
+            for row, case in zip(rows, chosen, strict=True)
+        ]
+    return rows
 
 
 def merged(first: Row, second: Row) -> Row:
