@@ -240,6 +240,7 @@ def test_the_picture(tmp_path: Path) -> None:
     picture.draw(RUN, tmp_path / "run.svg")
     text = (tmp_path / "run.svg").read_text("utf-8")
     assert "<svg" in text and ">exp<" in text and "bytes a second" in text
+    assert picture.shorter('<path d="M 12.3456 7.89 0.5 10"/>') == '<path d="M 12.3 7.8 0.5 10"/>'
 
 
 def test_a_tiny_run() -> None:
