@@ -3,10 +3,12 @@
 python -m bench [kernels...]        measure; no kernel named: all
 python -m bench drawn [kernels...]  sizes that a seed draws, as no recipe was tuned on, worst first
 python -m bench overhead            what a call on tiny arrays and an import cost
+python -m bench call [--write]      what a call spends its time on, step by step
 python -m bench compare A B [...]   two commits, or a commit and . for the working tree
 python -m bench report FILE         the table of a run kept by --json
 python -m bench specs FILES...      specs without recipes, beside Numba on the same loops
 python -m bench polybench [...]     PolyBench's thirty beside NumPy and Numba: docs/polybench.md
+python -m bench scaling [...]       time against size, and the jumps in it: docs/scaling.md
 python -m bench gallery [...]       operators beside PyTorch, SciPy and NumPy: docs/gallery.md
 """
 
@@ -16,7 +18,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from . import cases, compare, drawn, peers, plot, prefer_installed, report, results, run
+from . import cases, compare, drawn, native, peers, plot, prefer_installed, report, results, run
 from .kernels import KERNELS
 
 
@@ -29,6 +31,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 from . import overhead  # imports tilesmith, which the rest of this process does not
 
                 overhead.main()
+            case ["call", *rest]:
+                _call(rest)
             case ["compare", *rest]:
                 _compare(rest)
             case ["drawn", *rest]:
@@ -39,11 +43,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 _polybench(rest)
             case ["gallery", *rest]:
                 _gallery(rest)
+            case ["scaling", *rest]:
+                _scaling(rest)
             case ["report", *rest]:
                 _report(rest)
             case _:
                 _measure(words)
-    except (cases.UnknownName, compare.BuildFailed, OSError) as error:
+    except (cases.UnknownName, compare.BuildFailed, native.CannotBuild, OSError) as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     return 0
@@ -142,6 +148,23 @@ def _gallery(words: Sequence[str]) -> None:
     if options.write and options.names:
         parser.error("--write keeps all operators: name none")
     gallery.main(options.names, options.rounds, write=options.write)
+
+
+def _scaling(words: Sequence[str]) -> None:
+    from .scaling import command
+
+    command.main(words, _numbers, _count)
+
+
+def _call(words: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench call")
+    parser.add_argument("--rounds", type=_count, default=15)
+    parser.add_argument("--write", action="store_true", help="keep the table in docs/bench.md")
+    options = parser.parse_args(words)
+    prefer_installed()
+    from .call import parts  # imports tilesmith, which the rest of this process does not
+
+    parts.main(options.rounds, write=options.write)
 
 
 def _report(words: Sequence[str]) -> None:

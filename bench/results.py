@@ -14,12 +14,15 @@ NOISY = 0.2
 
 @dataclass(frozen=True)
 class Cell:
-    """One peer on one case. `status` is ok, wrong, failed, or none: it has no such kernel."""
+    """One peer on one case. `status` is ok, wrong, failed, or none: it has no such kernel. how:
+    which of its ways it took, where it says so.
+    """
 
     status: str
     seconds: tuple[float, ...] = ()
     error: float | None = None
     why: str = ""
+    how: str = ""
 
     @property
     def median(self) -> float:

@@ -6,7 +6,7 @@ import platform
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -118,10 +118,10 @@ def run(
             results.peers |= crew.facts
             results.ceilings[str(threads)] = _levels(crew)
             for number, case in enumerate(cases, 1):
-                _progress(f"[{number}/{len(cases)}] {case.label}, {threads} thread(s)")
+                progress(f"[{number}/{len(cases)}] {case.label}, {threads} thread(s)")
                 results.rows.append(measure(case, crew))
                 keep(results)
-    _progress("")
+    progress("")
     return results
 
 
@@ -200,7 +200,7 @@ def _sample(case: Case, crew: Crew, cells: dict[str, Cell]) -> tuple[dict[str, f
                 del times[name]
         _sample_ceilings(case, crew, streams, peaks)
     for name, seconds in times.items():
-        cells[name] = Cell("ok", tuple(seconds), cells[name].error)
+        cells[name] = replace(cells[name], seconds=tuple(seconds))
     return {s: float(np.median(b)) for s, b in streams.items()}, max(peaks, default=0.0)
 
 
@@ -251,6 +251,6 @@ def machine() -> dict[str, str]:
     }
 
 
-def _progress(text: str) -> None:
+def progress(text: str) -> None:
     if sys.stderr.isatty():
         print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)

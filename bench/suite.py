@@ -168,12 +168,12 @@ def told_sizes(given: Mapping[str, int]) -> str:
     return " ".join(f"{name}={value}" for name, value in given.items())
 
 
-def put(page: str, told: str, lines: Iterable[str]) -> str:
+def put(page: str, told: str, lines: Iterable[str], heading: str = HEADING) -> str:
     """The page with the times as its last section, which `told` begins."""
-    return "\n".join((f"{page.partition(HEADING)[0]}{HEADING}\n{told}", *lines, ""))
+    return "\n".join((f"{page.partition(heading)[0]}{heading}\n{told}", *lines, ""))
 
 
-def keep(page: Path, told: str, lines: Iterable[str]) -> None:
+def keep(page: Path, told: str, lines: Iterable[str], heading: str = HEADING) -> None:
     """Writes them to the page, with the date in place of `{date}`."""
     today = datetime.datetime.now(datetime.UTC).date()
-    page.write_text(put(page.read_text("utf-8"), told.format(date=today), lines), "utf-8")
+    page.write_text(put(page.read_text("utf-8"), told.format(date=today), lines, heading), "utf-8")

@@ -25,6 +25,14 @@ _config = ts.show_config(mode="dicts")
 VERSION = f"{_config['version']}, {_config['level']}, {_config['compiler']}"
 
 
+def how() -> str:
+    """The variant of the latest call, and whether slices were packed for it."""
+    latest = getattr(ts, "last_call", dict)()  # older commits have none
+    if not latest:
+        return ""
+    return f"variant {latest['variant']}" + ", packed" * bool(latest["packed"])
+
+
 def _with(function: Callable[..., Any], **options: Any) -> Maker:
     def make(out: Array | None, *arguments: Array) -> Call:
         return partial(function, *arguments, out=out, **options)
