@@ -124,7 +124,7 @@ def agree(spec: KernelSpec, got: Mapping[str, Array], arrays: Mapping[str, Array
     assert sorted(expected) == sorted(names)
     for name, want in expected.items():
         assert got[name].shape == want.shape
-        eps = np.finfo(got[name].dtype).eps if got[name].dtype.kind == "f" else 0
+        eps = np.finfo(got[name].dtype).eps if got[name].dtype.kind in "fc" else 0
         bound = float(1000 * eps * np.max(np.abs(want), initial=0))
         np.testing.assert_allclose(got[name], want, rtol=0, atol=bound, err_msg=name)
 

@@ -1,14 +1,15 @@
 """Loops over all that a condition on data may let through run over what it does.
 
 Input: a lowered tree in which blocks are in the loops' variables. Output: the tree in which a
-serial loop that only combines `value if condition else identity` into places runs from where the
-condition can begin to hold to where it ceases to, as far as it compares the loop's variable. So
-`sum(... for k in range(start[i], start[i + 1]))`, which is a sum over all k, reads one row, and
-`count[x[i]] += 1`, which is an update for all places, makes one. It runs after the last proof: what
-it leaves out would have combined the identity, and what the bounds do not say of the condition
-stays where it is. A bound is read even where the loop then runs nothing, so where its place may lie
-outside the array it is looked at first: by the proof no iteration reads there, so there is none.
-All of that is checked of what comes of it (`poly/rewrites/narrowed.py`).
+serial loop that only combines `value if condition else identity` into places, or stores `value if
+condition else` what the place holds, runs from where the condition can begin to hold to where it
+ceases to, as far as it compares the loop's variable. So `sum(... for k in range(start[i], start[i +
+1]))`, which is a sum over all k, reads one row, `count[x[i]] += 1`, which is an update for all
+places, makes one, and `if i == p[k]: a[i, j] = 0` writes a row. It runs after the last proof: what
+it leaves out would have combined the identity or changed nothing, and what the bounds do not say of
+the condition stays where it is. A bound is read even where the loop then runs nothing, so where its
+place may lie outside the array it is looked at first: by the proof no iteration reads there, so
+there is none. All of that is checked of what comes of it (`poly/rewrites/narrowed.py`).
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,7 +32,7 @@ from ..ir.index.linear import Linear, linear
 from ..ir.types import INDEX
 from ..ir.walk import blocks, loads, loops, map_children, statements, targets, walk
 from ..ir.wrapping import is_small
-from ..poly.rewrites.narrowed import FAR, condition_of
+from ..poly.rewrites.narrowed import FAR, effective_where
 
 Shapes = Mapping[str, tuple[ir.Expr, ...]]
 
@@ -51,8 +52,8 @@ def _narrowed(loop: ir.Loop, facts: Facts, shapes: Shapes) -> ir.Stmt:
     body = blocks(loop.body)
     if not body or any(isinstance(n, ir.Barrier | ir.Transfer) for n in statements(loop.body)):
         return loop  # all threads and ranks come to these
-    condition = condition_of(body[0])
-    if condition is None or any(condition_of(block) != condition for block in body):
+    condition = effective_where(body[0])
+    if condition is None or any(effective_where(block) != condition for block in body):
         return loop
     written = {t.buffer for block in body for t in targets(block.body)}
     left: list[ir.Expr] = []
@@ -90,13 +91,19 @@ def _with_condition(stmt: ir.Stmt, condition: ir.Expr) -> ir.Stmt:
     """The statement with another condition in its blocks."""
     if not isinstance(stmt, ir.Block):
         return map_children(stmt, lambda s: _with_condition(s, condition))
-    assert isinstance(stmt.body, ir.Update)
-    values = tuple(
-        v.then if condition == TRUE else replace(v, condition=condition)
-        for v in stmt.body.values
-        if isinstance(v, ir.Select)
-    )
-    return replace(stmt, body=replace(stmt.body, values=values))
+
+    def chosen(value: ir.Expr) -> ir.Expr:
+        if condition == TRUE and isinstance(value, ir.Select):
+            return value.then
+        return replace(value, condition=condition) if isinstance(value, ir.Select) else value
+
+    match stmt.body:
+        case ir.Store(_, value) as body:
+            return replace(stmt, body=replace(body, value=chosen(value)))
+        case ir.Update(values=values) as body:
+            return replace(stmt, body=replace(body, values=tuple(map(chosen, values))))
+        case _:
+            return stmt
 
 
 @final

@@ -87,3 +87,28 @@ def test_many_choices_end() -> None:
     pairs = (maximum(Var(f"a{k}"), Var(f"b{k}")) for k in range(40))
     goal = sum((linear(pair) for pair in pairs), Linear())
     assert not of_sizes(()).holds(goal)
+
+
+SECOND = minimum(1, N)  # which is 1 where there is any, and where a ring's first place ends
+INNER = SIZES.where(Binary(BinaryOp.GE, N, index(1)))
+
+
+def loop(lower: Expr, upper: Expr) -> Loop:
+    return Loop("i", lower, upper, LoopKind.SERIAL, Seq(()))
+
+
+def test_a_loop_that_runs_ends_where_the_larger_end_is_not_its_start() -> None:
+    """So `x[(i + 1) % n]` is `x[i + 1]` in what `peel` leaves of a ring, of one place, too."""
+    goal = linear(sub(sub(N, 2), P))
+    assert INNER.inside(loop(SECOND, maximum(sub(N, 1), SECOND))).holds(goal)
+    assert INNER.inside(loop(SECOND, maximum(SECOND, sub(N, 1)))).holds(goal)
+    assert not INNER.inside(loop(index(0), maximum(sub(N, 1), SECOND))).holds(goal)
+    assert not INNER.inside(loop(SECOND, maximum(sub(N, 1), M))).holds(goal)
+
+
+def test_a_loop_over_vectors_ends_there_as_well() -> None:
+    many = sub(maximum(sub(N, 1), SECOND), SECOND)
+    lane = INNER.inside(loop(index(0), floordiv(many, 8))).within("l", Linear(), Linear({}, 7))
+    place = linear(SECOND) + linear(P) * 8 + linear(Var("l"))
+    assert lane.holds(linear(sub(N, 2)) - place) and not lane.holds(linear(sub(N, 3)) - place)
+    assert lane.holds(linear(maximum(sub(N, 1), SECOND)) - place - 1)

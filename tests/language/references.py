@@ -145,7 +145,40 @@ def correlation(x: Array) -> Arrays:
     return {"c": c}
 
 
+def tridiagonal(a: Array, b: Array, c: Array, d: Array) -> Arrays:
+    x = np.zeros_like(b)
+    for place in np.ndindex(b.shape[1:]):
+        a1, b1, c1, d1 = (v[:, *place] for v in (a, b, c, d))
+        x[:, *place] = np.linalg.solve(np.diag(b1) + np.diag(a1[1:], -1) + np.diag(c1[:-1], 1), d1)
+    return {"x": x}
+
+
+def lu_pivoted(a: Array) -> Arrays:
+    return dict(zip(("a", "pivot"), scipy.linalg.lu_factor(a), strict=True))
+
+
 # ---------------------------------------------------------------- paths, sequences, data
+
+
+def matrix_chain(p: Array) -> Arrays:
+    n = len(p) - 1
+    cost = np.zeros((n, n))
+    for i in reversed(range(n)):
+        for j in range(i + 1, n):
+            parts = cost[i, i:j] + cost[i + 1 : j + 1, j]
+            cost[i, j] = np.min(parts + p[i] * p[i + 1 : j + 1] * p[j + 1])
+    return {"cost": cost}
+
+
+def small_network(x: Array, weight: Array, bias: Array, dense: Array) -> Arrays:
+    h, w = dense.shape[2:]
+    windows = np.lib.stride_tricks.sliding_window_view(
+        np.pad(x, [(0, 0), (0, 0), (0, 1), (0, 1)]), (3, 3), (2, 3)
+    )
+    inner = np.moveaxis(windows[:, :, : 2 * h, : 2 * w], 1, 3)
+    maps = np.maximum(np.tensordot(inner, weight, ([3, 4, 5], [1, 2, 3])) + bias, 0)
+    pools = maps.reshape(len(x), h, 2, w, 2, len(bias)).max((2, 4))
+    return {"y": np.tensordot(pools, dense, ([3, 1, 2], [1, 2, 3]))}
 
 
 def floyd_warshall(path: Array) -> Arrays:
@@ -236,7 +269,8 @@ REFERENCES: Mapping[str, Callable[..., Arrays]] = {
     for f in (
         jacobi_1d, jacobi_2d, seidel_2d, heat_3d, fdtd_2d, adi, deriche, lu, ludcmp, durbin,
         trisolv, gramschmidt, gemver, correlation, floyd_warshall, nussinov, lstm, add_rows,
-        histogram, csr_matvec, resize, mandelbrot, diffuse,
+        histogram, csr_matvec, resize, mandelbrot, diffuse, tridiagonal, lu_pivoted, matrix_chain,
+        small_network,
     )
 } | {"floyd_warshall_apart": floyd_warshall, "crc16_table": crc16, "crc16_bits": crc16}  # fmt: skip
 

@@ -210,6 +210,10 @@ def test_a_tiles_edge_is_found_in_a_blocked_layout() -> None:
         ("(n*24 + y.i + 3)%32", "(n*24 + y.i + 3)%32"),
         ("(n*32 + y.i*2 + 17)%64", "(n*32)%64 + y.i*2 + 17"),
         ("(n*4 + y.i)%16", "(n*4 + y.i)%16"),
+        ("(n*8 + y.i) // 16", "n*8 // 16"),
+        ("(n*24 + y.i + 8) // 16", "(n*24 + 8) // 16"),
+        ("(n*4 + y.i) // 16", "(n*4 + y.i) // 16"),
+        ("(n*8 + y.i + 1) // 16", "(n*8 + y.i + 1) // 16"),
     ],
 )
 def test_indices_resolved_by_facts(text: str, result: str) -> None:

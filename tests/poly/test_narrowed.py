@@ -1,14 +1,17 @@
 """What narrowing may make of loops that data bounds, and what is refused."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from gen import language as specs
 from gen.display.text import unproved
+from gen.ir.algebra import index
 from gen.ir.index.facts import of_kernel
-from gen.ir.nodes import Loop, LoopKind
+from gen.ir.nodes import Loop, LoopKind, Var
 from gen.ir.text.parser import from_text
+from gen.ir.text.printer import to_text
 from gen.ir.walk import loops
 from gen.lower.finish import finished
 from gen.lower.narrowing import narrow
@@ -58,6 +61,36 @@ REFUSED = {
 
 def test_the_rows_of_a_sparse_matrix() -> None:
     check_narrowed(from_text(HEAD + BEFORE), from_text(HEAD + AFTER))
+
+
+SET = """\
+  for k in range(n):
+        with block("v"):
+            v[k] = {value} if k == at[0] else {other}
+"""
+ROW = "def k(n, at: int64[1], v: InOut[float32[n]]):\n"
+
+
+def test_what_is_stored_in_one_place() -> None:
+    """Elsewhere the place keeps what it holds, so that no iteration but one does anything."""
+    plain = from_text(ROW + SET.format(value="1.0", other="v[k]"))
+    found = narrow(plain.body, of_kernel(plain), {"at": (index(1),), "v": (Var("n"),)})
+    narrowed = replace(plain, body=found)
+    assert "v[k] = 1.0\n" in to_text(narrowed)
+    check_narrowed(plain, narrowed)
+    two = to_text(narrowed).replace(" + 1)", ")")
+    with pytest.raises(Refused, match="block 'v': narrowed, it would combine values in fewer"):
+        check_narrowed(plain, from_text(two))
+    other = to_text(narrowed).replace("v[k] = 1.0", "v[k] = 2.0")
+    with pytest.raises(Refused, match="block 'v': narrowed, it computes something else"):
+        check_narrowed(plain, from_text(other))
+
+
+@pytest.mark.parametrize("other", ["v[0]", "0.0"])
+def test_where_all_places_are_stored_to_none_is_left_out(other: str) -> None:
+    plain = from_text(ROW + SET.format(value="1.0", other=other))
+    shapes = {"at": (index(1),), "v": (Var("n"),)}
+    assert narrow(plain.body, of_kernel(plain), shapes) == plain.body
 
 
 def test_a_part_of_the_condition_stays() -> None:

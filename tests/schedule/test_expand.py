@@ -41,6 +41,16 @@ def below(m, x: float32[m + 2], y: Out[float32[m + 2]]):
                 y[i + 2] = t[()] + 1.0
 """
 
+DOWNWARDS = """\
+def downwards(m, x: float32[m], y: Out[float32[m]]):
+    with allocate(t=float32[()]):
+        for t.i in range(m):
+            with block("t", i=spatial(m - t.i - 1, m)):
+                t[()] = x[i] * 2.0
+            with block("y", i=spatial(m - t.i - 1, m)):
+                y[i] = t[()] + 1.0
+"""
+
 CARRIED = """\
 def carried(n, x: float32[n], y: Out[float32[n]]):
     with allocate(t=float32[()]):
@@ -75,6 +85,7 @@ def of_data(m, n, e: int64[m], x: float32[m, n], y: InOut[float32[m, n]]):
         (ROWS, "t", ("t.i",), "m, n"),
         (LATER, "t", ("t.i",), "m - max(m - 3, 0)"),
         (BELOW, "t", ("t.i",), "m + 2"),
+        (DOWNWARDS, "t", ("t.i",), "m"),
     ],
 )
 @pytest.mark.parametrize("cut", [False, True])
@@ -89,6 +100,12 @@ def test_an_axis_a_loop(
     found = ", ".join(map(expr_to_text, buffers(state.kernel)[buffer].shape))
     assert found == shape
     assert_same(start(kernel).kernel, state.kernel)
+
+
+@pytest.mark.parametrize("first", ["reverse: {loop: s.i}", "shift: {loop: s.i, by: 3}"])
+def test_after_a_loop_was_turned_or_shifted(first: str) -> None:
+    state = schedule(start(SUMS), f"- {first}\n- expand: {{buffer: s, loops: [s.i]}}")[-1].state
+    assert_same(start(SUMS).kernel, state.kernel)
 
 
 @pytest.mark.parametrize(

@@ -101,11 +101,14 @@ def test_neighbours_too_far_around_the_ring() -> None:
     prove(state.kernel, lower(last.state, Cpu(Level.V3).lowering))
 
 
-def test_where_both_ends_are_peeled_nothing_is_divided() -> None:
-    """All of the rest is vectors, and so fast as a stencil that has no ring."""
-    plain = start("""\
+@pytest.mark.parametrize(("least", "left"), [(1, 1), (2, 0)])
+def test_where_both_ends_are_peeled_nothing_is_divided(least: int, left: int) -> None:
+    """All of the rest is vectors, and so fast as a stencil that has no ring. In a ring that may be
+    of one cell the first cell asks where its right neighbour is.
+    """
+    plain = start(f"""\
 def ring(n, x: float32[n], y: Out[float32[n]]):
-    assume(n >= 2)
+    assume(n >= {least})
     for y.i in range(n):
         with block("y", i=spatial(y.i)):
             y[i] = x[(i - 1) % n] + x[(i + 1) % n]
@@ -117,4 +120,4 @@ def ring(n, x: float32[n], y: Out[float32[n]]):
     )
     target = Cpu(Level.V3)
     lowered = lower(schedule(plain, steps)[-1].state, target.lowering).kernel
-    assert "%" not in to_text(finish(lowered, target.finishing))
+    assert to_text(finish(lowered, target.finishing)).count("%") == left

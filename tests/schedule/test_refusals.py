@@ -41,6 +41,33 @@ def stairs(n, x: float32[n], y: Out[float32[n]]):
                 y[i] = v[i] + t[i]
 """
 
+CORNER = """\
+def corner(n, x: float32[n], y: InOut[float32[n]]):
+    for y.i_0 in range(n):
+        for y.i_1 in range(y.i_0, n):
+            for y.k in range(y.i_1):
+                for y.j in range(y.k, y.i_1):
+                    with block(
+                        "y",
+                        a=reduction(y.i_0),
+                        i=spatial(y.i_1, a, n),
+                        k=reduction(y.k, i),
+                        j=reduction(y.j, k, i),
+                    ):
+                        y[i] = combine.sum(y[i], x[j] * x[k])
+"""
+
+ROWS = """\
+def rows(m, n, x: float32[m, n], y: Out[float32[m, n]]):
+    with allocate(t=float32[()]):
+        for t.i in range(m):
+            for t.j in range(n):
+                with block("t", i=spatial(t.i), j=spatial(t.j)):
+                    t[()] = x[i, j] * 2.0
+                with block("y", i=spatial(t.i), j=spatial(t.j)):
+                    y[i, j] = t[()] + 1.0
+"""
+
 FROM_ONE = """\
 def from_one(n, x: float32[n], y: Out[float32[()]]):
     for y.j in range(1, n):
@@ -379,6 +406,24 @@ HINTS = [
     (STAIRS, "compute_at: {block: t, loop: y.i}", "move block 'v' there first"),
     (STAIRS, "compute_at: {block: u, loop: y.i}", "move block 'v' there first"),
     (STAIRS, "compute_at: {block: t, loop: v.i}", None),
+    (CORNER, "peel: {loop: y.j, at: y.i_0}", "`at: y.i_1` has one"),
+    (
+        SCALE,
+        "peel: {loop: y.j, at: y.i}",
+        "no loop around it has one; a number cuts it, as in `at: 1`",
+    ),
+    (SCALE, "fuse: {loops: [y.i, y.j], as: tiles}", "say 'y.tiles'"),
+    (SCALE, "fuse: {loops: [y.i, y.j], as: a b}", None),
+    (SCALE, "fission: {loop: y.i}", None),
+    (ROWS, "fission: {loop: t.i}", "fission 't.j' first, which has several"),
+    (ROWS, "fission: {loop: t.j, before: t}", "the second part may begin with y"),
+    (ROWS, "fission: {loop: t.j, before: s}", "the second part may begin with y"),
+    (ROWS, "fission: {loop: t.j, before: yy}", "did you mean 'y'?"),
+    (
+        ROWS,
+        "fuse: {loops: [t.i, t.j], as: t.ij}\n- fission: {loop: t.ij}",
+        "fission before loops are fused",
+    ),
 ]
 
 

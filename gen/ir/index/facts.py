@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from math import gcd
 from typing import final
 
-from ..algebra import conjuncts
+from ..algebra import conjuncts, floordiv
 from ..nodes import Binary, BinaryOp, Const, Delinearize, Expr, If, Kernel, Loop, Stmt, Var
 from ..types import INDEX
 from ..walk import map_nested, walk
@@ -40,7 +40,9 @@ class Facts:
         """What holds of the statements directly inside the statement."""
         match stmt:
             case Loop(var, lower, upper):
-                return self.within(var, linear(lower), linear(upper) - 1)
+                value, order = linear(Var(var)), (*self.order, var)
+                begun = replace(self, order=order, known=(*self.known, value - linear(lower)))
+                return begun.knowing(begun._decided(linear(upper) - 1 - value))
             case Delinearize(names, extents):
                 facts = self
                 for name, extent in zip(names, extents, strict=True):
@@ -51,6 +53,16 @@ class Facts:
             case _:
                 return self
 
+    def _decided(self, form: Linear) -> Linear:
+        """What is at least 0 where the form is: a part of it where that is a max, and the other
+        part is below 0. In range(k, max(n - 1, k)) nothing is but what is below n - 1.
+        """
+        for a, b in _larger_of(form):
+            for part, other in ((a, b), (b, a)):
+                if self.holds(other * -1 - 1):
+                    return self._decided(part)
+        return form
+
     def within(self, name: str, first: Linear, last: Linear) -> "Facts":
         """With a variable more, from `first` to `last`."""
         value = linear(Var(name))
@@ -58,7 +70,7 @@ class Facts:
         return replace(self, order=(*self.order, name), known=known)
 
     def where(self, condition: Expr) -> "Facts":
-        facts = self.knowing(*all_inequalities(condition))
+        facts = self.knowing(*map(self._decided, all_inequalities(condition)))
         left = tuple(r for part in conjuncts(condition) if (r := _remainder(part)))
         return replace(facts, remainders=(*self.remainders, *left)) if left else facts
 
@@ -148,6 +160,24 @@ class Facts:
                 return tuple(f for f in self.known if [*f.terms] == [atom])
             case _:
                 return ()
+
+
+def _larger_of(form: Linear) -> Iterator[tuple[Linear, Linear]]:
+    """Two forms of which the form is the larger one."""
+    for atom, c in form.terms.items():
+        rest = form.without(atom)
+        match atom:
+            case Binary(BinaryOp.MAX, a, b) if c == 1:
+                yield rest + linear(a), rest + linear(b)
+            case Binary(BinaryOp.FLOORDIV, x, Const(int(divisor))) if c == 1 and divisor > 0:
+                for one, other in _larger_of(linear(x)):
+                    yield rest + _floor(one, divisor), rest + _floor(other, divisor)
+            case _:
+                pass
+
+
+def _floor(form: Linear, divisor: int) -> Linear:
+    return linear(floordiv(form.expr(), divisor))
 
 
 def _remainder(condition: Expr) -> tuple[str, int, int] | None:

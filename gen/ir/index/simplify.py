@@ -48,7 +48,8 @@ def _resolve(expr: Expr, facts: Facts) -> Expr:
                 return rest.expr()
             return _remainder(_reduced(value, int(divisor)), int(divisor), facts)
         case Binary(BinaryOp.FLOORDIV, lhs, Const(int(divisor))) if divisor > 0:
-            whole = linear(floordiv(linear(_resolve(lhs, facts)).expr(), int(divisor)))
+            value = _without_rest(linear(_resolve(lhs, facts)), int(divisor), facts)
+            whole = linear(floordiv(value.expr(), int(divisor)))
             left = {atom: c for atom, c in whole.terms.items() if not _is_zero(atom, facts)}
             return Linear(left, whole.constant).expr()
         case Binary(BinaryOp.FLOORDIV | BinaryOp.MOD as op, lhs, rhs):
@@ -84,6 +85,17 @@ def _remainder(value: Linear, divisor: int, facts: Facts) -> Expr:
             steps = _reduced(value - rest, divisor).expr()
             return add(Binary(BinaryOp.MOD, steps, index(divisor)), rest.expr())
     return Binary(BinaryOp.MOD, value.expr(), index(divisor))
+
+
+def _without_rest(value: Linear, divisor: int, facts: Facts) -> Linear:
+    """A form of the same quotient, without what stays below a factor of the divisor, so that lanes
+    lie in one row: (4*i + l) // 8 as 4*i // 8, where l is below 4.
+    """
+    for factor in sorted({gcd(c, divisor) for c in value.terms.values()}, reverse=True):
+        rest = value.modulo(factor)
+        if 1 < factor < divisor and rest.terms and _is_rest(rest, factor, facts):
+            return value - rest
+    return value
 
 
 def _reduced(value: Linear, divisor: int) -> Linear:

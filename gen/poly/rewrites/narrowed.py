@@ -1,12 +1,13 @@
-"""Do loops that data bounds run all that they did before that combines anything?
+"""Do loops that data bounds run all that they did before that combines or stores anything?
 
 Input: a tree that is proved, and what narrowing its loops made of it. Output: nothing; raises
 Refused where the two differ. Gone through side by side, they have the same statements in the same
 loops, but for the bounds of serial loops, conditions around these, and what stands in a block as
-`value if condition else identity`. So at each block is asked, for all sizes and all data: does
-it combine a value in the same iterations? What data says is an unknown number to isl, one and the
-same in both trees, since a loop whose bounds read an array may not write it. What is read for a
-bound, where no iteration read it before, has to be inside its array.
+`value if condition else identity`, or `else` what the place holds already. So at each block is
+asked, for all sizes and all data: does it combine or store a value in the same iterations? What
+data says is an unknown number to isl, one and the same in both trees, since a loop whose bounds
+read an array may not write it. What is read for a bound, where no iteration read it before, has to
+be inside its array.
 
 Data is compared with numbers up to FAR (`lower.index_limits`), of which sizes and scalars are so
 small a part that a sum of them is below it.
@@ -180,23 +181,46 @@ def _conditions(
     old: ir.Block, new: ir.Block
 ) -> Iterator[tuple[tuple[ir.Expr, ...], tuple[ir.Expr, ...]]]:
     """Under what each combines a value, if apart from that the two are the same."""
-    condition = condition_of(old)
+    condition = effective_where(old)
     if condition is None:
         if old == new:
             yield (), ()
         return
-    assert isinstance(old.body, ir.Update)
-    sides = tuple(v.then for v in old.body.values if isinstance(v, ir.Select))
     values = {v.name: b for v, b in zip(old.iters, old.bindings, strict=True)}
     ours = tuple(conjuncts(substitute(condition, values)))
     if old == new:
         yield ours, ours
-    elif replace(old, body=replace(old.body, values=sides)) == new:
+    elif _only_where(old, None) == new:
         yield ours, ()
-    elif (left := condition_of(new)) is not None:
-        selected = (replace(v, condition=left) for v in old.body.values if isinstance(v, ir.Select))
-        if replace(old, body=replace(old.body, values=tuple(selected))) == new:
-            yield ours, tuple(conjuncts(substitute(left, values)))
+    elif (left := effective_where(new)) is not None and _only_where(old, left) == new:
+        yield ours, tuple(conjuncts(substitute(left, values)))
+
+
+def _only_where(block: ir.Block, condition: ir.Expr | None) -> ir.Block:
+    """The block with another condition, or without one."""
+
+    def chosen(value: ir.Expr) -> ir.Expr:
+        assert isinstance(value, ir.Select)
+        return value.then if condition is None else replace(value, condition=condition)
+
+    match block.body:
+        case ir.Store(_, value) as body:
+            return replace(block, body=replace(body, value=chosen(value)))
+        case ir.Update(values=values) as body:
+            return replace(block, body=replace(body, values=tuple(map(chosen, values))))
+        case _:
+            raise TypeError("neither a store nor an update")
+
+
+def effective_where(block: ir.Block) -> ir.Expr | None:
+    """Under what the block changes what it writes; None where that is not all that it does."""
+    match block.body:
+        case ir.Store(target, ir.Select(condition, _, ir.Load(buffer, indices))) if (
+            buffer == target.buffer and indices == target.indices
+        ):
+            return condition
+        case _:
+            return condition_of(block)
 
 
 def condition_of(block: ir.Block) -> ir.Expr | None:

@@ -130,11 +130,13 @@ def require_free(kernel: ir.Kernel, wanted: Iterable[str], freed: Iterable[str] 
 
 def require_free_loops(kernel: ir.Kernel, wanted: Iterable[str], freed: Iterable[str] = ()) -> None:
     """The same for loops, whose names hold a dot."""
-    wanted = tuple(wanted)
+    wanted, freed = tuple(wanted), tuple(freed)
     for name in wanted:
         if not all(part.isidentifier() for part in name.split(".")) or "." not in name:
+            block = next((old.partition(".")[0] for old in sorted(freed)), None)
             raise CannotApply(
-                f"'{name}' cannot be the name of a loop: loops are named like 'block.index'"
+                f"'{name}' cannot be the name of a loop: loops are named like 'block.index'",
+                f"say '{block}.{name}'" if block and name.isidentifier() else None,
             )
     require_free(kernel, wanted, freed)
 

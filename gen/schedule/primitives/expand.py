@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from ...ir.algebra import index, sub
 from ...ir.index.bounds import highest, lowest
-from ...ir.index.linear import constant, tidy
+from ...ir.index.linear import Linear, constant, linear, tidy
 from ...ir.nodes import Block, Destination, Expr, Load, Loop, Node, Var
 from ...ir.walk import accessed, loads, map_children
 from ...poly.certificate import Scheduled
@@ -22,7 +22,8 @@ class Expand(Primitive):
 
     What the statements in a loop hand each other through the same few elements keeps them together;
     after this `fission` can take them apart. The loops are around all blocks that use the
-    temporary, count upwards and run as far as sizes say (scalar expansion, Padua and Wolfe 1986).
+    temporary and run as far as sizes say (scalar expansion, Padua and Wolfe 1986). Of a loop that
+    `reversed` runs downwards, the first elements are the first iteration's.
     """
 
     buffer: str
@@ -43,7 +44,8 @@ class Expand(Primitive):
                 return block
             within = {loop.var for loop in edit.loops_around(root, block)}
             own = [self._own(block, name, within) for name in self.loops]
-            places = tuple(tidy(sub(v, first)) for v, (first, _) in zip(own, ranges, strict=True))
+            pairs = zip(own, ranges, strict=True)
+            places = tuple((at - linear(first)).expr() for at, (first, _) in pairs)
 
             def go(node: Node) -> Node:
                 new = map_children(node, go)
@@ -57,18 +59,19 @@ class Expand(Primitive):
         shape = (*(size for _, size in ranges), *edit.buffer_named(kernel, self.buffer).shape)
         return declared(replace(state, kernel=kernel), self.buffer, shape=shape)
 
-    def _own(self, block: Block, loop: str, within: Collection[str]) -> Var:
-        """The block's iteration variable that is the loop's."""
+    def _own(self, block: Block, loop: str, within: Collection[str]) -> Linear:
+        """The loop's variable, by the iteration variable of the block that says which it is."""
         if loop not in within:
             raise CannotApply(
                 f"loop '{loop}' is not around block '{block.name}', which uses '{self.buffer}'"
             )
-        bound = zip(block.iters, block.bindings, strict=True)
-        own = next((v.name for v, binding in bound if binding == Var(loop)), None)
-        if own is None:
-            reason = f"block '{block.name}' has no iteration variable that is loop '{loop}' alone"
-            raise CannotApply(reason, "expand before loops are split, fused, shifted or reversed")
-        return Var(own)
+        for v, binding in zip(block.iters, block.bindings, strict=True):
+            form = linear(binding)
+            sign, rest = form.coefficient(loop), form.without(Var(loop))
+            if sign in {1, -1} and not rest.variables() & {*within}:
+                return (linear(Var(v.name)) - rest) * sign
+        reason = f"block '{block.name}' has no iteration variable that says loop '{loop}' alone"
+        raise CannotApply(reason, "expand before loops are split or fused")
 
     EXAMPLES = (
         Example(
@@ -85,7 +88,7 @@ class Expand(Primitive):
             "After the loop was split",
             SUMS,
             "- split: {loop: s.i, factors: [null, 4]}\n- expand: {buffer: s, loops: [s.i_0]}",
-            refused="has no iteration variable that is loop 's.i_0' alone",
+            refused="has no iteration variable that says loop 's.i_0' alone",
         ),
         Example(
             "An argument",

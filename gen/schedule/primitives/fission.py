@@ -1,9 +1,10 @@
 """fission: a loop over several statements becomes several loops."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ...ir.nodes import Barrier, Delinearize, Loop, Stmt, Transfer, Var
-from ...ir.walk import blocks, replace_stmt, seq, substitute
+from ...ir.walk import blocks, loops, replace_stmt, seq, substitute
 from ...poly.certificate import Scheduled
 from ..base import Example, Primitive
 from ..edit import tree as edit
@@ -31,9 +32,12 @@ class Fission(Primitive):
         if any(isinstance(s, Transfer) for s in edit.under(loop)):
             raise CannotApply(f"ranks hand each other messages in loop '{self.loop}'")
         if sum(not isinstance(s, Barrier) for s in edit.under(loop)) < 2:
-            raise CannotApply(f"there is one statement in loop '{self.loop}'")
+            raise CannotApply(f"there is one statement in loop '{self.loop}'", _first(loop))
         if isinstance(loop.body, Delinearize):
-            raise CannotApply(f"loop '{self.loop}' is fused; its parts have no loops of their own")
+            raise CannotApply(
+                f"loop '{self.loop}' is fused; its parts have no loops of their own",
+                "fission before loops are fused",
+            )
         groups = self._groups(loop)
         count = sum(not isinstance(s, Barrier) for s in groups)
         if len(self._names(loop)) != count:
@@ -67,9 +71,12 @@ class Fission(Primitive):
             return items
         at = next((k for k, s in enumerate(items) if _has(s, self.before)), None)
         if at is None:
-            raise CannotApply(f"block '{self.before}' is not in loop '{self.loop}'")
+            known = [block.name for s in items[1:] for block in blocks(s)]
+            hint = edit.nearest(self.before, known) or _beginnings(items)
+            raise CannotApply(f"block '{self.before}' is not in loop '{self.loop}'", hint)
         if at == 0:
-            raise CannotApply(f"block '{self.before}' is in the loop's first statement")
+            reason = f"block '{self.before}' is in the loop's first statement"
+            raise CannotApply(reason, _beginnings(items))
         return seq(items[:at]), seq(items[at:])
 
     EXAMPLES = (
@@ -102,6 +109,18 @@ class Fission(Primitive):
             refused="block 't' is in the loop's first statement",
         ),
     )
+
+
+def _first(loop: Loop) -> str | None:
+    """Which loop inside has to be taken apart before, if there is one."""
+    inner = (n for n in loops(loop.body) if len(edit.under(n)) > 1)
+    return next((f"fission '{n.var}' first, which has several" for n in inner), None)
+
+
+def _beginnings(items: Sequence[Stmt]) -> str | None:
+    """What the second part may begin with."""
+    names = [blocks(s)[0].name for s in items[1:] if blocks(s)]
+    return f"the second part may begin with {' or '.join(names)}" if names else None
 
 
 def _has(s: Stmt, block: str) -> bool:

@@ -1,6 +1,6 @@
 """peel: the first iterations of a loop, or its last, in a loop of their own."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ...ir.algebra import add, index, sub
@@ -82,13 +82,13 @@ class Peel(Primitive):
         if place is None:
             raise CannotApply(f"loop '{outer}' is not around loop '{self.loop}'")
         ranges, inside = edit.ranges_of(around), edit.ranges_of(around[place + 1 :])
-        changing = {r.var for r in inside}
-        from_, to = (bool(variables(e) & changing) for e in (loop.lower, loop.upper))
+        from_, to = _ends_within(loop, around[place + 1 :])
         if from_ == to:
             both = "both ends" if to else "neither end"
             raise CannotApply(
                 f"{both} of loop '{self.loop}' depend{'' if to else 's'} on loops inside of"
-                f" '{outer}'; one has to"
+                f" '{outer}'; one has to",
+                _other_place(loop, around),
             )
         cut = lowest(loop.upper, inside) if to else highest(loop.lower, inside)
         if cut is None:
@@ -126,6 +126,21 @@ class Peel(Primitive):
             refused="`at` of 0 leaves the loop as it is",
         ),
     )
+
+
+def _ends_within(loop: Loop, inside: Sequence[Stmt]) -> tuple[bool, bool]:
+    """Whether where the loop begins, and where it ends, changes with the loops around it."""
+    changing = {r.var for r in edit.ranges_of(inside)}
+    return bool(variables(loop.lower) & changing), bool(variables(loop.upper) & changing)
+
+
+def _other_place(loop: Loop, around: Sequence[Stmt]) -> str:
+    """A loop that `at` may name, the outermost, else a number."""
+    for k, outer in enumerate(around):
+        from_, to = _ends_within(loop, around[k + 1 :])
+        if isinstance(outer, Loop) and from_ != to:
+            return f"`at: {outer.var}` has one"
+    return "no loop around it has one; a number cuts it, as in `at: 1`"
 
 
 def _is_loop(s: Stmt, name: str) -> bool:

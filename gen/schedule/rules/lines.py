@@ -5,7 +5,7 @@ summed up, all that is read lying along it. Processor: lanes in that loop, and t
 outermost loops of which the iterations are independent, be they other blocks', too.
 """
 
-from ...ir.nodes import Block, Loop, LoopKind, Seq
+from ...ir.nodes import Allocate, Block, Loop, LoopKind, Seq
 from ...ir.walk import variables
 from .parts.draft import Declined, Draft
 from .parts.nest import Nest
@@ -60,5 +60,9 @@ def _summed(draft: Draft, nest: Nest) -> Draft:
 
 
 def _only_blocks(loop: Loop) -> bool:
-    parts = loop.body.body if isinstance(loop.body, Seq) else (loop.body,)
+    """Whether nothing else is in it but the temporaries that they hand each other."""
+    body = loop.body
+    while isinstance(body, Allocate):
+        body = body.body
+    parts = body.body if isinstance(body, Seq) else (body,)
     return all(isinstance(part, Block) for part in parts)

@@ -1,0 +1,22 @@
+"""The rule for lines: what statements that share a loop hand each other does not keep it from
+vectors.
+"""
+
+from tests.schedule.rules.support import assert_right, recipe, spec
+
+SHARED = spec(
+    "x: T[m, n]; y: T[m, n] out; z: T[m, n] out; s: T[m, n] out",
+    """\
+for i in range(m):
+    for j in range(n):
+        w[i, j] = 1 / (x[i, j] ** 2 + 2 - (y[i - 1, j] if i > 0 else 0))
+        y[i, j] = x[i, j] * w[i, j]
+        z[i, j] = (1 + (z[i - 1, j] if i > 0 else 0)) * w[i, j]
+s[i, j] = y[i, j] + z[i, j]""",
+)
+
+
+def test_a_temporary_of_one_iteration_is_lanes() -> None:
+    """The steps for `s` have moved it into the loop."""
+    assert "vectorize: {loop: w.j, width: $lanes}" in recipe(SHARED, ())
+    assert_right(SHARED, (0, 1, 5))
