@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from gen.ir.text.printer import to_text
+from gen.ir.types import DType
 from gen.targets.cpu.levels import Level
 from gen.targets.cpu.target import Cpu
 
@@ -197,3 +198,14 @@ def k(m, n, x: float32[m, 8], y: Out[float32[8]]):
     x, y = np.ones((4, 8), "f"), np.zeros(8, "f")
     kernel({"x": x, "y": y}, dims={"n": 6})
     np.testing.assert_array_equal(y, [4, 4, 4, 3, 2, 1, 0, 0])
+
+
+@pytest.mark.parametrize("level", Level)
+@pytest.mark.parametrize("dtype", [DType.FLOAT32, DType.FLOAT64, DType.COMPLEX64])
+def test_tiles_of_rules_fit_the_registers(level: Level, dtype: DType) -> None:
+    """A vector of complex numbers is two registers: twice the tile would be in memory."""
+    target = Cpu(level)
+    found, each = target.parameters({"T": dtype}), 2 if dtype.is_complex else 1
+    tiles = [(found[f"{kind}_rows"], found[f"{kind}_vectors"]) for kind in ("tile", "wide")]
+    tiles += [(1, found["line_vectors"]), (found["inner_rows"], found["inner_line"])]
+    assert all(1 <= rows * vectors * each < target.machine.registers for rows, vectors in tiles)

@@ -10,9 +10,13 @@ from ...ir.walk import loads, targets
 from ..edit.tree import loop_named, reduction_loops
 from .parts.draft import Declined, Draft
 from .parts.nest import Nest, nest_of
-from .parts.sums import alone, own_loops, reuses, sums_read
+from .parts.reduction import is_pair, pairs_at_once
+from .parts.sums import alone, ordered, own_loops, reuses, sums_read
 from .parts.tiles import RegisterTile, banded, threads, tiled
 from .product import rows_of, with_reader
+
+ROWS = 48  # of a band of a product: whole tiles on every level
+SOME = 16  # rows that pay for a copy of the other operand
 
 
 def processor(draft: Draft, nest: Nest) -> tuple[Draft, ...]:
@@ -32,6 +36,62 @@ def processor(draft: Draft, nest: Nest) -> tuple[Draft, ...]:
     draft = _passes(draft, nest.name, [name for name in reversed(made) if name not in draft.done])
     draft = threads(draft, nest.name, bands)
     return (draft.settled(nest.name, sums[0].name, *made),)
+
+
+def of_rows(draft: Draft, nest: Nest) -> tuple[Draft, ...]:
+    """A block that goes over rows of a product, or reduces them: the product of a band of rows by
+    tiles, and what goes over them, while they are in the caches. The last variant is for all sizes,
+    unless it has a condition; none where there is no product, or where that cannot be.
+    """
+    own = {loop.var for loop in nest.own}
+    spatial = [var for var in reversed(nest.spatial) if nest.loop_of[var] in own]
+    for rows in () if nest.shared else spatial[:2]:
+        known = {nest.name: rows}
+        made = _made(draft, known)
+        products = [n for n in made if _is_product(draft, n) and _nest(draft, n).inner != known[n]]
+        if products:
+            return _of_rows(draft, nest, rows, made, products)
+    return ()
+
+
+def _of_rows(
+    draft: Draft, nest: Nest, rows: str, made: tuple[str, ...], products: list[str]
+) -> tuple[Draft, ...]:
+    try:
+        many = _in_bands(draft, nest, rows, made, copied=True)
+        match nest.size(rows):
+            case Var(high) if high != draft.loop_dim:
+                many = many.under(f"{high} >= {SOME}")
+        if many.when and all(_is_straight(draft, name) for name in products):
+            return many, _in_bands(draft, nest, rows, made, copied=False)
+        return (many,)
+    except Declined:
+        return ()
+
+
+def _in_bands(draft: Draft, nest: Nest, rows: str, made: tuple[str, ...], *, copied: bool) -> Draft:
+    """copied: whether what a product reads along its line is."""
+    i, line = nest.loop_of[rows], nest.loop_of.get(nest.inner or "")
+    parts, rest = (f"{i}0", f"{i}1"), [loop.var for loop in nest.own if loop.var != i]
+    spatial = [nest.loop_of[var] for var in nest.spatial]
+    outside = tuple(loop for loop in rest if loop in spatial and loop != line)
+    inside = tuple(loop for loop in rest if loop not in outside)
+    draft = draft.step("split", loop=i, factors=[None, ROWS], as_=parts)
+    draft = ordered(draft, (*outside, *parts, *inside))
+    for name in made:
+        draft = draft.step("compute_at", block=name, loop=parts[0])
+    for name in made:
+        if name not in draft.done:
+            draft = _products(draft, name, copied=copied)
+    passes = [name for name in (*reversed(made), nest.name) if name not in draft.done]
+    draft = _passes(draft, nest.name, passes)
+    return threads(draft, nest.name, (*outside, parts[0])).settled(nest.name, *made).proved()
+
+
+def _is_straight(draft: Draft, name: str) -> bool:
+    """Whether all that a product reads along the line of its results lies side by side there."""
+    nest = _nest(draft, name)
+    return nest.inner is not None and all(r.stride(nest.inner) in (0, 1) for r in nest.reads)
 
 
 def _made(draft: Draft, rows: dict[str, str]) -> tuple[str, ...]:
@@ -71,7 +131,7 @@ def _is_product(draft: Draft, name: str) -> bool:
     return isinstance(draft.blocks[name].body, Update) and reuses(_nest(draft, name))
 
 
-def _products(draft: Draft, name: str) -> Draft:
+def _products(draft: Draft, name: str, *, copied: bool = True) -> Draft:
     """With a product in a band by tiles: a block that is one, or alone reads one."""
     if not _is_product(draft, name) and not sums_read(draft, _nest(draft, name)):
         return draft
@@ -81,7 +141,7 @@ def _products(draft: Draft, name: str) -> Draft:
     rows = rows_of(sums, line) if sums and line else None
     if not sums or not line or not rows:
         return draft
-    after, _ = tiled(after, reader, sums, RegisterTile(line, rows))
+    after, _ = tiled(after, reader, sums, RegisterTile(line, rows, copied=copied))
     return after.settled(name, reader.name, *(each.name for each in sums))
 
 
@@ -111,6 +171,8 @@ def _lanes(draft: Draft, line: str) -> Draft:
     loop = loop_named(draft.kernel, line)
     if loop.kind is not LoopKind.SERIAL:
         return draft
-    summed = any(line in reduction_loops(b) for b in draft.blocks.values())
+    summed = [b for b in draft.blocks.values() if line in reduction_loops(b)]
+    if len(summed) == 1 and is_pair(summed[0]):
+        return pairs_at_once(draft, line)
     wide = {"accumulators": 4} if summed else {}
     return draft.if_sound("vectorize", loop=line, width="$lanes", **wide)

@@ -6,7 +6,7 @@ computed at the row, while it is in the caches. Passes that do not wait for each
 Processor: each pass in vectors, a reduction in several of them, so that none waits for the one
 before; float sums in blocks, and long ones in blocks of blocks, for their rounding; threads over
 rows. Callers may have arrays of columns, as where an axis is the first one: `columns` has those.
-Short rows are taken several at a time: `parts.short_rows`.
+Short rows are taken several at a time, by `parts.short_rows`; rows of a product too, by `chain`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,6 +14,7 @@ from functools import reduce
 
 from ...ir.nodes import Store, Update
 from . import columns
+from .chain import of_rows
 from .parts.draft import Draft
 from .parts.nest import Nest, nest_of
 from .parts.pieces import in_pieces
@@ -51,15 +52,18 @@ DEAR: Cuts = ((0, ((), (32,))),)
 
 def processor(draft: Draft, nest: Nest) -> tuple[Draft, ...]:
     region = region_of(draft, nest)
+    banded = of_rows(draft, nest)
+    if banded and not banded[-1].when:
+        return banded
     nests = [nest_of(draft.kernel, name) for name in region.blocks]
     lines = {n.name: line_of(n) for n in nests if isinstance(n.block.body, Update)}
     beside = columns.of_callers(draft, nest)
     rows = _rows(draft.settled(*region.drawn), region, lines)
     short = across_rows(draft, region, lines)
     if not beside:
-        return (*short, *(d.under(when) if when else d for when, d in rows))
+        return (*banded, *short, *(d.under(when) if when else d for when, d in rows))
     always = f"{draft.kernel.dims[0]} >= 0"
-    return (*short, *(d.under(when or always) for when, d in rows), *beside)
+    return (*banded, *short, *(d.under(when or always) for when, d in rows), *beside)
 
 
 def _rows(

@@ -20,3 +20,20 @@ def test_a_temporary_of_one_iteration_is_lanes() -> None:
     """The steps for `s` have moved it into the loop."""
     assert "vectorize: {loop: w.j, width: $lanes}" in recipe(SHARED, ())
     assert_right(SHARED, (0, 1, 5))
+
+
+INTERLEAVED = spec(
+    "x: T[m, n]; y: T[m, 2 * n] out",
+    """\
+for i in range(m):
+    for j in range(n):
+        for p in range(2):
+            y[i, 2 * j + p] = x[i, min(j + p, n - 1)] + 2 * x[i, j]""",
+)
+
+
+def test_lanes_are_not_two_values_of_which_another_goes_on_where_they_end() -> None:
+    written = recipe(INTERLEAVED, ())
+    assert "vectorize: {loop: y.j, width: $lanes}" in written
+    assert "stream" not in written  # which takes lanes that are neighbours alone
+    assert_right(INTERLEAVED, (0, 1, 5, 9))

@@ -127,6 +127,24 @@ ARGUMENTS = {
         "  y[b, i, c] = part[b, i, c] / total[b, i]",
         "np.matmul(scipy.special.softmax(np.matmul(q, np.swapaxes(k, -1, -2)), axis=-1), v)",
     ),
+    "dense_softmax": (  # rows of a product that are walked again: a band of them at a time
+        "(m,k),(k,n),(n)->(m,n)",
+        {"x": "T[m, k]", "w": "T[k, n]", "bias": "T[n]"},
+        "y: T[m, n]",
+        "z[i, j] = sum(x[i, l] * w[l, j] for l in k) + bias[j]\n"
+        "  peak[i] = max(z[i, j] for j in n)\n"
+        "  weight[i, j] = exp(z[i, j] - peak[i])\n"
+        "  total[i] = sum(weight[i, j] for j in n)\n"
+        "  y[i, j] = weight[i, j] / total[i]",
+        "scipy.special.softmax(np.matmul(x, w) + bias, axis=-1)",
+    ),
+    "nearest": (  # rows of a product that are reduced to a place, each group's rows for itself
+        "(s,m,k),(s,n,k)->(s,m)",
+        {"x": "T[s, m, k]", "z": "T[s, n, k]"},
+        "y: int64[s, m]",
+        "y[t, i] = argmin(sum((x[t, i, l] - z[t, j, l]) ** 2 for l in k) for j in n)",
+        "",
+    ),
     "window": (  # of a padded signal, which is computed a band at a time
         "(n),(k)->(n)",
         {"x": "T[m, n]", "w": "T[k]"},
@@ -172,6 +190,8 @@ ARGUMENTS = {
 CONSTRAINTS = {
     "window": "[k >= 1, n >= 1]",
     "attention": "[n >= 1]",
+    "dense_softmax": "[n >= 1]",
+    "nearest": "[n >= 1]",
     "stepped": "[n >= 5]",
     "pooled": "[n >= 1]",
     "correlated": "[1 <= k <= n]",

@@ -29,7 +29,6 @@ from ....ir.walk import ancestors, blocks, children, loads, targets, variables
 from ....poly.rewrites.narrowed import condition_of
 from ...edit.tree import block_named
 
-
 FEW = 4  # values that are no line
 
 
