@@ -60,6 +60,8 @@ class ArrayAccess:
 
     def step(self, var: str) -> int | None:
         """The same, whatever the distance; None where it is not along a row, or not even."""
+        if var not in self.variables:
+            return 0
         *outer, last = self.indices
         return None if any(var in variables(index) for index in outer) else _slope(last, var)
 

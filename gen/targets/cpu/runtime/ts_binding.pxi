@@ -77,17 +77,19 @@ cdef object _call(const ts_kernel *kernel, tuple given, tuple parameters, object
 
 
 cdef object _flat(const ts_invocation *v, tuple inputs, object out):
-    """The result of a small call of an elementwise kernel on contiguous arrays of one shape; None: it
-    is no such call, and nothing was run."""
+    """The result of a call of an elementwise kernel on contiguous arrays of one shape; None: it is no
+    such call, and nothing was run."""
     cdef const ts_kernel *kernel = v.kernel
     cdef void *data[TS_MAX_ARGUMENTS]
     cdef cnp.ndarray array, first
     cdef object result = out
-    cdef int output = ts_flat_output(kernel), k, taken = 0, type_number
+    cdef int output = ts_flat_output(kernel), k, taken = 0, type_number, status
+    cdef int64_t count
     if output < 0 or not inputs:
         return None
     first = <cnp.ndarray> inputs[0]
-    if not 0 < cnp.PyArray_SIZE(first) < _POINTS_WITH_GIL or cnp.PyArray_NDIM(first) == 0:
+    count = cnp.PyArray_SIZE(first)
+    if count == 0 or cnp.PyArray_NDIM(first) == 0:
         return None
     for item in inputs:
         array = <cnp.ndarray> item
@@ -109,7 +111,11 @@ cdef object _flat(const ts_invocation *v, tuple inputs, object out):
         else:
             data[k] = cnp.PyArray_DATA(<cnp.ndarray> inputs[taken])
             taken += 1
-    status = ts_run_flat(v.overload, data, v.scalars, output, cnp.PyArray_SIZE(first))
+    if count < _POINTS_WITH_GIL:
+        status = ts_run_flat(v.overload, data, v.scalars, output, count, v.threads)
+    else:
+        with nogil:
+            status = ts_run_flat(v.overload, data, v.scalars, output, count, v.threads)
     if status == TS_NEEDS_COPY:
         return None
     _check_memory(kernel, status)

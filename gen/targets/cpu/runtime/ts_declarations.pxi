@@ -130,7 +130,7 @@ cdef extern from "ts_engine.h" nogil:
     int ts_clash(const ts_invocation *v, const ts_given *given, int k, bint on_gpu)
     int ts_flat_output(const ts_kernel *kernel)
     int ts_run_flat(const ts_overload *overload, void *const *data, const ts_scalar *scalars,
-                    int output, int64_t count)
+                    int output, int64_t count, int threads)
     int ts_carry_out(ts_invocation *v, const ts_given *given, int axis)
     int ts_launch_out(ts_invocation *v, const ts_given *given, int axis, const ts_gpu *gpu,
                       ts_prepared *prepared)

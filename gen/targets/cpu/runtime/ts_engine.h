@@ -213,11 +213,11 @@ int ts_run(ts_invocation *invocation);
 /* The argument that an elementwise kernel writes, if it writes one alone; or -1. */
 int ts_flat_output(const ts_kernel *kernel);
 
-/* Runs such a kernel on one thread, over `count` elements, 1 or more, that lie side by side in each
-   argument, aligned and in native order. output: ts_flat_output's. TS_OK, TS_NO_MEMORY, or
-   TS_NEEDS_COPY: nothing was run, since the output shares memory with another argument. */
+/* Runs such a kernel over `count` elements, 1 or more, that lie side by side in each argument, aligned
+   and in native order. output: ts_flat_output's. TS_OK, TS_NO_MEMORY, or TS_NEEDS_COPY: nothing was
+   run, since the output shares memory with another argument. */
 int ts_run_flat(const ts_overload *overload, void *const *data, const ts_scalar *scalars, int output,
-                int64_t count);
+                int64_t count, int threads);
 
 /* A call's GPU, as the runtime has it. */
 typedef struct ts_gpu {

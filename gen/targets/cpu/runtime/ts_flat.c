@@ -1,7 +1,7 @@
-/* Small calls of elementwise kernels, on arrays whose elements lie side by side in the same order.
+/* Calls of elementwise kernels on arrays whose elements lie side by side in the same order.
 
    Such a call is all loop dim: there are no axes to put in order, and nothing is packed. To find that
-   out the general way takes longer than the work. */
+   out the general way takes longer than the work of a small one. */
 #include "ts_engine.h"
 
 static bool is_elementwise(const ts_kernel *kernel)
@@ -47,7 +47,7 @@ int ts_flat_output(const ts_kernel *kernel)
 }
 
 int ts_run_flat(const ts_overload *overload, void *const *data, const ts_scalar *scalars, int k,
-                int64_t count)
+                int64_t count, int threads)
 {
     int64_t strides[TS_MAX_ARGUMENTS];
     if (!is_safe(overload, data, k, count))
@@ -55,7 +55,9 @@ int ts_run_flat(const ts_overload *overload, void *const *data, const ts_scalar 
     const ts_kernel *kernel = &ts_kernels[overload->kernel];
     for (int each = 0; each < kernel->arguments_count; each++)
         strides[each] = 1;
-    const ts_call call = {data, strides, &count, scalars, 1, TS_NEVER, TS_NEVER, NULL};
+    const double stream_above = ts_stream_above(threads), prefetch_above = ts_prefetch_above();
+    const ts_call call = {data,    strides,      &count,         scalars,
+                          threads, stream_above, prefetch_above, NULL};
     const ts_variant *variant = overload->variants[ts_level_used()];
     while (variant->when && !variant->when(&call))
         variant++;
