@@ -18,6 +18,8 @@ import pytest
 
 from build_tools import digests as table
 
+from .turns import today
+
 GOLDEN = Path(__file__).parent / "golden"
 Golden = Callable[[str, str], None]
 Digests = Callable[..., None]
@@ -36,7 +38,7 @@ LONGEST = (
 """Files that start first, so that no worker is left with one of them at the end."""
 
 
-HALVED = {
+IN_TURNS = {
     f"tests/{name}"
     for name in (
         "build_tools/test_evaluator.py::test_the_interpreter_computes_what_the_page_says",
@@ -82,7 +84,11 @@ HALVED = {
         "targets/test_transposes.py::test_rows_of_several_vectors",
     )
 }
-"""Tests of many cases that are alike, of which half run where a run is not thorough."""
+"""Tests of many cases that are alike. A third of these runs, other ones each day, where a run is
+neither thorough nor writes goldens.
+"""
+
+TURNS = 3
 
 
 def pytest_collection_finish() -> None:
@@ -97,7 +103,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items.sort(key=lambda item: item.nodeid.partition("::")[0] not in LONGEST)
     if config.getoption("--thorough"):
         return
-    later = _between(items) | _other_halves(items)
+    later = _between(items)
+    if not config.getoption("--update-golden"):
+        later |= _of_other_days(items)
     left = [x for x in items if x.get_closest_marker("thorough") or x.nodeid in later]
     config.hook.pytest_deselected(items=left)
     gone = {*left}
@@ -116,17 +124,17 @@ def _between(items: list[pytest.Item]) -> set[str]:
     return {n for n in found if names.issuperset(around[n]) and not n.startswith(kept)}
 
 
-def _other_halves(items: list[pytest.Item]) -> set[str]:
-    """Half of the cases of each of the tests that are HALVED: their names draw it, always alike.
-    Every second case would be all those of one level or of one type.
+def _of_other_days(items: list[pytest.Item]) -> set[str]:
+    """The cases of the tests that are IN_TURNS whose turn is on another day, drawn by their names:
+    in their order, all those of one level or of one type would come on one day.
     """
     cases: dict[str, list[str]] = {}
     for item in items:
         name = item.nodeid.partition("[")[0]
-        if name in HALVED:
+        if name in IN_TURNS:
             cases.setdefault(name, []).append(item.nodeid)
     drawn = (sorted(each, key=lambda case: crc32(case.encode())) for each in cases.values())
-    return {case for each in drawn for case in each[(len(each) + 1) // 2 :]}
+    return {case for each in drawn for k, case in enumerate(each) if k % TURNS != today(TURNS)}
 
 
 @pytest.fixture

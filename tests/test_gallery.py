@@ -5,7 +5,6 @@ A run that is not thorough takes every TURNS-th spec, other ones each day.
 """
 
 import ast
-import datetime
 from pathlib import Path
 
 import numpy as np
@@ -24,17 +23,18 @@ from gen.targets.target import joined
 from gen.trial.run import checks
 from gen.trial.sizes import allowed
 from tests.test_imports import MOST_ENTRIES
+from tests.turns import today
 
 PAGE = Path(__file__).parents[1] / "docs" / "gallery.md"
 PEERS = sorted((Path(gallery.__file__).parent / "peers").glob("gallery*.py"))
 TURNS = 16
-TODAY = datetime.datetime.now(datetime.UTC).date().toordinal() % TURNS
 
 
 def _turns() -> list[object]:
     marks = ((), pytest.mark.thorough)
     return [
-        pytest.param(e, marks=marks[k % TURNS != TODAY], id=e.name) for k, e in enumerate(ENTRIES)
+        pytest.param(e, marks=marks[k % TURNS != today(TURNS)], id=e.name)
+        for k, e in enumerate(ENTRIES)
     ]
 
 

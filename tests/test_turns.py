@@ -1,13 +1,13 @@
-"""The tests of which half of the cases run are there: a name that is not would halve nothing."""
+"""The tests that take turns are there: a name that is not would leave nothing out."""
 
 from pathlib import Path
 
 import pytest
 
-from .conftest import HALVED
+from .conftest import IN_TURNS
 
 
-@pytest.mark.parametrize("name", sorted(HALVED))
+@pytest.mark.parametrize("name", sorted(IN_TURNS))
 def test_each_is_a_test(name: str) -> None:
     path, _, test = name.partition("::")
     assert f"\ndef {test}(" in (Path(__file__).parents[1] / path).read_text("utf-8")
