@@ -111,7 +111,7 @@ def test_a_change_is_told_with_the_command_that_shows_it() -> None:
 def test_the_same_bytes_whatever_the_hash_seed() -> None:
     code = (
         "from tests.test_generated import source\n"
-        "print(''.join(source(k) for k in ('blur', 'trmm')))"
+        "print(''.join(source(k) for k in ('blur', 'gaussian')))"
     )
     made = {
         subprocess.run(
