@@ -147,6 +147,25 @@ def test_no_elements_and_no_oracle_are_said() -> None:
     assert line(alone, "edges") == f"{len(alone.edges)} small sizes, 0 wrong"
 
 
+def test_small_sizes_without_results_are_said() -> None:
+    text = """\
+tilesmith: 1
+kernel: far
+doc: d
+signature: (n)->(n - 200)
+dtypes: {T: [float32]}
+arguments: {x: {type: "T[n]"}, y: {type: "T[n - 200]", intent: out}}
+constraints: [n >= 200, n % 100 == 0]
+compute: |
+  y[i] = x[i + 200]
+"""
+    spec = loads(text, "far.yaml")
+    report = trial.run(spec, choices(spec)[0], Cpu(Level.V2), {"n": 300})
+    assert report.right and line(report, "edges").endswith(
+        "nothing compared, no output has elements"
+    )
+
+
 SUMS = """\
 tilesmith: 1
 kernel: sums

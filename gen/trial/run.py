@@ -86,7 +86,7 @@ class RunReport:
             f"{self.kernel} {self.dtypes} {self.level}  {_sizes(self.case)}",
             f"  time   {self.milliseconds:.3f} ms {self.where}",
             f"  error  {self._error()}",
-            f"  edges  {len(self.edges)} small sizes, {len(random)} wrong",
+            f"  edges  {self._edges(len(random))}",
         ]
         if self.others:
             counts = Counter(c.kind.value for c in self.others)
@@ -102,6 +102,11 @@ class RunReport:
         if self.traffic:
             lines += ["  memory", *(f"    {line}" for line in self.traffic)]
         return "\n".join(lines)
+
+    def _edges(self, wrong: int) -> str:
+        told = f"{len(self.edges)} small sizes, {wrong} wrong"
+        compared = any(c.compared for c in self.edges)
+        return told if compared else f"{told}: nothing compared, no output has elements"
 
     def _error(self) -> str:
         case, other = self.case, "oracle" if self.oracle else "plain schedule"

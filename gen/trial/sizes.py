@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import language as specs
 from ..ir.interpret.sizes import SizeError, value
-from ..ir.nodes import Binary, BinaryOp, Const, Expr, Unary, UnaryOp
+from ..ir.nodes import Binary, BinaryOp, Const, Expr, Intent, Unary, UnaryOp, Var
 from ..ir.walk import variables, walk
 from ..language.build import shape_of
 from ..language.formulas import oracle
@@ -31,7 +31,8 @@ Number: TypeAlias = bool | int | float | None
 
 def edges(spec: KernelSpec, width: int) -> Iterator[dict[str, int]]:
     """Small sizes around the width of a target: every pair of them for each two of the dims, and
-    where constraints relate dims, which leaves few of these, others as well.
+    others as well where constraints relate dims, which leaves few of these, or where a result is of
+    a size such as `n - 2`, since with two of a kind it may always be empty.
     """
     around = sorted({0, 1, 2, width - 1, width, width + 1, 4 * width + 3})
     if len(spec.dims) == 1:
@@ -41,13 +42,20 @@ def edges(spec: KernelSpec, width: int) -> Iterator[dict[str, int]]:
             tuple(pair[k % 2] for k in range(len(spec.dims)))
             for pair in itertools.product(around, around)
         ]
-    if specs.relations(spec) or spec.sizes:
+    if specs.relations(spec) or spec.sizes or _derived(spec):
         drawn = np.random.default_rng(0).choice([*around, 3], (_DRAWS, len(spec.dims)))
         combos += [tuple(map(int, combo)) for combo in drawn]
     for combo in combos:
         edge = dict(zip(spec.dims, combo, strict=True))
         if math.prod(combo) <= _MOST_POINTS and allowed(spec, edge) and _fits(spec, edge):
             yield edge
+
+
+def _derived(spec: KernelSpec) -> bool:
+    """Whether a result has an axis of a size that follows from a dim's."""
+    written = (a for a in spec.arguments if a.intent is not Intent.IN)
+    sizes = (size for a in written for size in shape_of(a.shape))
+    return any(not isinstance(size, Var | Const) for size in sizes)
 
 
 _DRAWS = 100

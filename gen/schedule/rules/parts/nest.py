@@ -184,16 +184,19 @@ class Nest:
 
     @property
     def inner(self) -> str | None:
-        """The spatial variable along which what it writes lies side by side. Where that has a few
-        values alone, as the parts of `2 * j + p`, it is the one that goes on where they end.
+        """The spatial variable along which what it writes lies side by side; where that has a few
+        values alone, as the parts of `2 * j + p`, the one that goes on where they end; where none
+        is, as in `y[2 * j] = ...`, one along which it lies a few elements apart.
         """
         steps = {var: self.writes[0].step(var) for var in reversed(self.spatial)}
         line = next((var for var, step in steps.items() if step == 1), None)
-        size = self.size(line) if line is not None else None
+        if line is None:
+            return next((var for var, step in steps.items() if 1 < (step or 0) <= FEW), None)
+        size = self.size(line)
         few = constant(size) if size is not None else None
-        if few is None or not 1 < few <= FEW:
-            return line
-        return next((var for var, step in steps.items() if step == few), line)
+        return next(
+            (var for var, step in steps.items() if few and 1 < few <= FEW and step == few), line
+        )
 
 
 def nest_of(kernel: Kernel, name: str) -> Nest:

@@ -226,6 +226,10 @@ class Vectors:
                 return masks.clipped(dtype.lane_bits, found, self.shape)
             case ir.Binary(op, lhs, rhs) if op in ir.COMPARISONS:
                 return self._compare(condition, lhs, rhs)
+            case ir.Load():  # of bool
+                one_or_zero = ir.Cast(DType.INT32, condition)
+                off = ir.Const(0, DType.INT32)
+                return self.where(ir.Binary(ir.BinaryOp.NE, one_or_zero, off))
             case _:
                 raise AssertionError(f"no mask form of {condition}")
 

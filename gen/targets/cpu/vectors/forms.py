@@ -75,6 +75,8 @@ def maskable(condition: ir.Expr, lane: str) -> bool:
             return dtype_of(a) in VECTOR_TYPES
         case ir.Binary(op, a, _) if op in ir.COMPARISONS:
             return dtype_of(a) in VECTOR_TYPES
+        case ir.Load(_, indices):
+            return fixed_step(indices, lane)
         case _:
             return False
 

@@ -1,0 +1,53 @@
+"""Arrays of bool that say which lanes count are loaded as masks: at each place of a row, at every
+second one, from behind, and in reductions; none of it an element at a time.
+"""
+
+import re
+
+import numpy as np
+import pytest
+
+from gen import language as specs
+from gen.ir.types import DType
+from gen.pipeline import made
+from gen.poly.prove import prove
+from gen.targets.cpu import jit
+from gen.targets.cpu.levels import Level
+from gen.targets.cpu.target import Cpu
+from gen.targets.target import joined
+from gen.trial.run import checks
+
+SPEC = specs.loads(
+    """\
+tilesmith: 1
+kernel: masked
+doc: What masks leave of rows.
+signature: (n),(n),(2 * n)->(n),(n),()
+dtypes: {T: [float32, float64, float16, int64, uint8]}
+arguments:
+  x: {type: "T[m, n]"}
+  a: {type: "bool[m, n]"}
+  b: {type: "bool[m, 2 * n]"}
+  y: {type: "T[m, n]", intent: out}
+  z: {type: "T[m, n]", intent: out}
+  s: {type: "T[m]", intent: out}
+compute: |
+  y[i, j] = x[i, j] if a[i, j] and not b[i, 2 * j] else 1
+  z[i, j] = x[i, j] if a[i, n - 1 - j] or b[i, 2 * j + 1] else x[i, n - 1 - j]
+  s[i] = max((x[i, j] if a[i, j] else 0) for j in range(n))
+constraints: [n >= 1]
+""",
+    "masked.yaml",
+)
+
+
+@pytest.mark.parametrize("dtype", [dtype.value for dtype in SPEC.dtypes[0].choices])
+def test_masks_of_bytes(level: Level, dtype: str) -> None:
+    dtypes = {"T": DType(dtype)}
+    _, files = made(SPEC, dtypes, Cpu(level), prove)
+    text = joined(files)
+    assert not re.search(r"lanes\d+\[", text)  # of values that are made one by one
+    kernel = jit.load(SPEC, dtypes, text, level, flags=["-O0"])
+    found = [*checks(SPEC, dtypes, Cpu(level), kernel, np.random.default_rng(0))]
+    assert any(c.compared for c in found)
+    assert [c for c in found if not c.worst <= 1] == []
