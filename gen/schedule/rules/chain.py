@@ -28,11 +28,7 @@ def processor(draft: Draft, nest: Nest) -> tuple[Draft, ...]:
     if not any(_is_product(draft, name) for name in made):
         raise Declined("what it multiplies comes of no other product")
     draft, bands = banded(draft, nest, sums, RegisterTile(line, rows, copied=False))
-    for name in made:
-        draft = draft.step("compute_at", block=name, loop=bands[-1])
-    for name in made:
-        if name not in draft.done:
-            draft = _products(draft, name)
+    draft = _within(draft, made, bands[-1])
     draft = _passes(draft, nest.name, [name for name in reversed(made) if name not in draft.done])
     draft = threads(draft, nest.name, bands)
     return (draft.settled(nest.name, sums[0].name, *made),)
@@ -78,14 +74,20 @@ def _in_bands(draft: Draft, nest: Nest, rows: str, made: tuple[str, ...], *, cop
     inside = tuple(loop for loop in rest if loop not in outside)
     draft = draft.step("split", loop=i, factors=[None, ROWS], as_=parts)
     draft = ordered(draft, (*outside, *parts, *inside))
-    for name in made:
-        draft = draft.step("compute_at", block=name, loop=parts[0])
-    for name in made:
-        if name not in draft.done:
-            draft = _products(draft, name, copied=copied)
+    draft = _within(draft, made, parts[0], copied=copied)
     passes = [name for name in (*reversed(made), nest.name) if name not in draft.done]
     draft = _passes(draft, nest.name, passes)
     return threads(draft, nest.name, (*outside, parts[0])).settled(nest.name, *made).proved()
+
+
+def _within(draft: Draft, made: tuple[str, ...], band: str, *, copied: bool = True) -> Draft:
+    """With what a band takes computed in its loop, products by tiles."""
+    for name in made:
+        draft = draft.step("compute_at", block=name, loop=band)
+    for name in made:
+        if name not in draft.done:
+            draft = _products(draft, name, copied=copied)
+    return draft
 
 
 def _is_straight(draft: Draft, name: str) -> bool:
@@ -131,7 +133,7 @@ def _is_product(draft: Draft, name: str) -> bool:
     return isinstance(draft.blocks[name].body, Update) and reuses(_nest(draft, name))
 
 
-def _products(draft: Draft, name: str, *, copied: bool = True) -> Draft:
+def _products(draft: Draft, name: str, *, copied: bool) -> Draft:
     """With a product in a band by tiles: a block that is one, or alone reads one."""
     if not _is_product(draft, name) and not sums_read(draft, _nest(draft, name)):
         return draft
