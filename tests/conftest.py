@@ -46,7 +46,9 @@ IN_TURNS = {
         "kernels/test_on_gpus.py::test_asks_for_what_it_needs",
         "kernels/test_on_gpus.py::test_right_at_small_sizes",
         "kernels/test_sanitizers.py::test_sanitizers_find_nothing",
+        "kernels/test_shipped.py::test_layouts_of_inputs",
         "kernels/test_shipped.py::test_out_does_not_change_a_bit",
+        "kernels/test_shipped.py::test_sizes_around_tiles_and_vectors",
         "kernels/test_warnings.py::test_kernels_compile_without_warnings",
         "language/test_docs.py::test_example",
         "language/test_exact.py::test_compiled_code_knows_uint64",
@@ -76,19 +78,22 @@ IN_TURNS = {
         "targets/cuda/test_recipes.py::test_a_recipe_is_proved_and_emitted_in_two_seconds",
         "targets/test_equals.py::test_the_first_of_equals",
         "targets/test_finish.py::test_the_tree_that_is_emitted",
+        "targets/test_masks.py::test_masks_of_bytes",
         "targets/test_narrow.py::test_conversions",
+        "targets/test_scalar.py::test_shipped_kernels_by_their_plain_schedules",
         "targets/test_scan.py::test_chunks_of_vectors",
         "targets/test_scan.py::test_the_terms_before_from_and_after_a_place",
         "targets/test_storage.py::test_casts_between_all_widths",
         "targets/test_transposes.py::test_rows_are_added_to_before_columns_are_wanted",
         "targets/test_transposes.py::test_rows_of_several_vectors",
+        "test_complex.py::test_compiled",
     )
 }
-"""Tests of many cases that are alike. A third of these runs, other ones each day, where a run is
+"""Tests of many cases that are alike. A quarter of these runs, other ones each day, where a run is
 neither thorough nor writes goldens.
 """
 
-TURNS = 3
+TURNS = 4
 
 
 def pytest_collection_finish() -> None:

@@ -7,7 +7,7 @@ first on the best.
 """
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,10 +41,18 @@ GALLERY = FOLDER / "corpus" / "gallery"  # which `test_gallery.py` has
 CORPUS = sorted(p for p in (FOLDER / "corpus").rglob("*.yaml") if GALLERY not in p.parents)
 SPECS = {path.stem: path for path in (*sorted((FOLDER / "specs").glob("*.yaml")), *CORPUS)}
 LONG = {"correlation", "diffuse", "doitgen", "lstm", "syr2k"}  # to choose for; others are like them
-TURNS = 9
+TURNS, OWN_TURNS = 9, 3  # of what rules write, and of what people wrote
 LEFT_OUT = {*LONG, *(n for k, n in enumerate(SPECS) if k % TURNS != today(TURNS))}
-BY_RULES = [pytest.param(n, marks=pytest.mark.thorough if n in LEFT_OUT else ()) for n in SPECS]
-WITH_RECIPES = [name for name, path in SPECS.items() if "\nrecipes:" in path.read_text("utf-8")]
+OWN = [name for name, path in SPECS.items() if "\nrecipes:" in path.read_text("utf-8")]
+OWN_LEFT_OUT = {n for k, n in enumerate(OWN) if k % OWN_TURNS != today(OWN_TURNS)}
+
+
+def _marked(names: Iterable[str], left_out: set[str]) -> list[object]:
+    return [pytest.param(n, marks=pytest.mark.thorough if n in left_out else ()) for n in names]
+
+
+BY_RULES = _marked(SPECS, LEFT_OUT)
+WITH_RECIPES = _marked(OWN, OWN_LEFT_OUT)
 
 
 Kernels = Mapping[str, "library.Loaded | TilesmithError"]
@@ -58,8 +66,9 @@ def by_rules(cache: None, pytestconfig: pytest.Config) -> Kernels:
 
 
 @pytest.fixture(scope="module")
-def scheduled(cache: None) -> Kernels:
-    kernels = {name: specs.load(SPECS[name]) for name in WITH_RECIPES}
+def scheduled(cache: None, pytestconfig: pytest.Config) -> Kernels:
+    names = set(OWN) if pytestconfig.getoption("--thorough") else set(OWN) - OWN_LEFT_OUT
+    kernels = {name: specs.load(SPECS[name]) for name in sorted(names)}
     given = {name: (spec, choices(spec)[0]) for name, spec in kernels.items()}
     return compiled(given, jit.native_level())
 

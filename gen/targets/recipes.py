@@ -152,7 +152,8 @@ def _works(plain: Plain, target: Target) -> Works:
         variants = [draft, rest] if draft.when else [draft]
         recipe = of_text(to_yaml(target.name, [Chosen(d) for d in variants]), plain.spec)
         plan, *_ = plans_of(recipe, target.level, target.parameters(plain.dtypes))
-        _require_working(plan, plain, target)
+        if plan.when is None or _ever_holds(plan.when, plain):  # else `_written` leaves it out
+            _require_working(plan, plain, target)
 
     return works
 

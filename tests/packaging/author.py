@@ -39,8 +39,7 @@ def machine(folder: Path) -> Author:
     """
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", folder], check=True)
     (site,) = folder.glob("lib/python*/site-packages")
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "gen", site / "tilesmith" / "gen", ignore=ignored)
+    shutil.copytree(ROOT / "gen", site / "tilesmith" / "gen")  # compiled already, as a wheel's is
     (site / "tilesmith" / "__init__.py").touch()
     (site / "tools.pth").write_text(f"{Path(np.__file__).parents[1]}\n")
     python = folder / "bin" / "python"

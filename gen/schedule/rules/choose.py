@@ -25,7 +25,7 @@ Works = Callable[[Draft], None]
 the proof refuses what lowering makes of it.
 """
 
-MOST_VARIANTS = 12
+MOST_VARIANTS = 16
 
 MOST_BLOCKS = 64
 """Of a kernel that rules take: each of them is asked of each block, and each answer is proved."""
@@ -112,7 +112,7 @@ def _working(chosen: Chosen, rules: Rules, plain: Draft, normal: Draft, works: W
     simple = Rules(rules.normalise, (), rules.fallback)
     for asked, each in ((rules, works), (simple, works), (simple, None)):
         if each is None or _refusal(start.draft, works) is None:
-            *_, found = _chosen(start, asked, each)
+            *_, found = _chosen(start, asked, each, most=1)
             if found.draft.when == start.draft.when and _refusal(found.draft, works) is None:
                 return replace(found, refused=reason)
     return Chosen(replace(plain, when=chosen.draft.when), refused=reason)
@@ -128,10 +128,14 @@ def _refusal(draft: Draft, works: Works) -> str | None:
 
 
 def _chosen(
-    chosen: Chosen, rules: Rules, works: Works | None = None, made: Sequence[Chosen] = ()
+    chosen: Chosen,
+    rules: Rules,
+    works: Works | None = None,
+    made: Sequence[Chosen] = (),
+    most: int = MOST_VARIANTS,
 ) -> Iterator[Chosen]:
-    """All variants that go on from here. works: of what each rule makes, if it is asked. made: the
-    variants that come before.
+    """All variants that go on from here, `most` of them at most. works: of what each rule makes,
+    if it is asked. made: the variants that come before.
     """
     block = _next(chosen.draft)
     if block is None:
@@ -140,10 +144,14 @@ def _chosen(
     own = chosen.draft.when
     before = [c.draft.when for c in made if c.draft.when[: len(own)] == own]
     elsewhere = frozenset(when[len(own) :] for when in before)
-    drafts, taken = _asked(replace(chosen.draft, elsewhere=elsewhere), block, rules, works)
+    asked = replace(chosen.draft, elsewhere=elsewhere)
+    drafts, taken = _asked(asked, block, rules, works, most)
     found = [*made]
     for draft in drafts:
-        for each in _chosen(Chosen(draft, (*chosen.taken, taken)), rules, works, found):
+        # The last, which is for all sizes that are left, has what the others did not need.
+        left = most - (len(found) - len(made))
+        share = left if draft is drafts[-1] else most // len(drafts)
+        for each in _chosen(Chosen(draft, (*chosen.taken, taken)), rules, works, found, share):
             found.append(each)
             yield each
 
@@ -156,7 +164,7 @@ def _next(draft: Draft) -> str | None:
 
 
 def _asked(
-    draft: Draft, block: str, rules: Rules, works: Works | None
+    draft: Draft, block: str, rules: Rules, works: Works | None, most: int
 ) -> tuple[Sequence[Draft], TakenBlock]:
     declined: list[tuple[str, str]] = []
     nest, free = nest_of(draft.kernel, block), replace(draft, when=())
@@ -172,7 +180,7 @@ def _asked(
         except (LookupError, StopIteration) as fault:  # a tree of which the rule did not think
             declined.append((rule.name, f"{FAULT}: {fault!r}"))
         else:
-            return _kept(draft, drafts), TakenBlock(block, rule.name, tuple(declined))
+            return _kept(draft, drafts, most), TakenBlock(block, rule.name, tuple(declined))
     return [draft.settled(block)], TakenBlock(block, "none", tuple(declined))
 
 
@@ -198,14 +206,14 @@ def _working_ones(drafts: Sequence[Draft], works: Works) -> Sequence[Draft]:
     return [d for d in drafts if d is last or _refusal(d, works) is None]
 
 
-def _kept(before: Draft, drafts: Sequence[Draft]) -> Sequence[Draft]:
+def _kept(before: Draft, drafts: Sequence[Draft], most: int) -> Sequence[Draft]:
     """The drafts, which were made without the conditions of before, under these. Where another
     block has variants of the same conditions, each goes with its like.
     """
     like = [d for d in drafts if d.when == before.when]
     if before.when and like:
         return like[:1]
-    if len(before.when) + len(drafts) > MOST_VARIANTS:
+    if len(drafts) > most:
         drafts = drafts[-1:]
     return [replace(d, when=before.when).under(*d.when) for d in drafts]
 
