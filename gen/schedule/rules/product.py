@@ -15,7 +15,7 @@ How many rows there are, the call says: so there is a variant for each.
 from ...ir.index.linear import constant
 from ...ir.nodes import Store, Update, Var
 from ...ir.text.print_expr import spec_text
-from ...ir.walk import blocks, variables
+from ...ir.walk import blocks, targets, variables
 from .parts.draft import Declined, Draft
 from .parts.inner import inner_products
 from .parts.matrices import operands, special
@@ -63,6 +63,10 @@ def with_reader(draft: Draft, nest: Nest) -> tuple[Draft, Nest]:
             if not reuses(nest):
                 raise Declined("it reads nothing twice")
             copy = f"{nest.name}_tile"
+            (target, *_) = targets(nest.block.body)
+            if not all(isinstance(i, Var) for i in target.indices):
+                draft = draft.step("reindex", block=nest.name, buffer=target.buffer, as_=copy)
+                return draft, nest_of(draft.kernel, copy)
             within = {"at": nest.loops[len(nest.shared) - 1].var} if nest.shared else {}
             draft = draft.step("cache_write", block=nest.name, **within, as_=copy)
             return draft, nest_of(draft.kernel, copy)
@@ -80,12 +84,13 @@ def _others(draft: Draft, sums: tuple[SumRead, ...]) -> bool:
 
 def rows_of(sums: tuple[SumRead, ...], line: str) -> str | None:
     """The innermost of the reader's variables for which all sums read again what they read along
-    the line.
+    the line; of a few values alone, as the parts of a stride, where there is no other.
     """
     found = [{s.reader_of(var) for var in reuse(s.nest, s.meant[line])[1]} for s in sums]
     common = set.intersection(*found)
     wide = all(reuse(s.nest, s.meant[line])[0] for s in sums)
-    return next((v for v in reversed(list(sums[0].meant)) if v in common), None) if wide else None
+    rows = [v for v in reversed(list(sums[0].meant)) if v in common] if wide else []
+    return next((v for v in rows if not sums[0].nest.few(sums[0].meant[v])), next(iter(rows), None))
 
 
 def _with_rows(

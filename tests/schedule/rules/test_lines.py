@@ -37,3 +37,20 @@ def test_lanes_are_not_two_values_of_which_another_goes_on_where_they_end() -> N
     assert "vectorize: {loop: y.j, width: $lanes}" in written
     assert "stream" not in written  # which takes lanes that are neighbours alone
     assert_right(INTERLEAVED, (0, 1, 5, 9))
+
+
+COLOURS = spec(
+    "x: T[m, n, 3]; y: T[m, n, 3] out",
+    """\
+for i in range(m):
+    for j in range(n):
+        y[i, j, 0] = x[i, j, 0] + 2 * x[i, j, 1]
+        y[i, j, 2] = x[i, j, 1] - x[i, j, 2]
+        y[i, j, 1] = 3 * y[i, j, 0] + x[i, j, 2]""",
+)
+
+
+def test_lanes_are_points_whose_values_lie_side_by_side() -> None:
+    """No loop runs along the last axis; the points lie three elements apart."""
+    assert "vectorize: {loop: y.j, width: $lanes}" in recipe(COLOURS, ())
+    assert_right(COLOURS, (0, 1, 5, 9))

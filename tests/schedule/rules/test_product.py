@@ -87,6 +87,16 @@ ARGUMENTS = {
         "          y[i, j] += sum(x[i, l] * x[j, l] for l in k)",
         "np.tril(np.matmul(x, np.transpose(x)))",
     ),
+    "doubled": (  # results that lie two apart, each part of them with a weight of its own
+        "(k,n),(k,m,2)->(m,2*n)",
+        {"x": "T[k, n]", "w": "T[k, m, 2]"},
+        "y: T[m, 2 * n]",
+        "for i in range(m):\n"
+        "      for j in range(n):\n"
+        "          for p in range(2):\n"
+        "              y[i, 2 * j + p] = sum(w[l, i, p] * x[l, j] for l in k)",
+        "np.reshape(np.einsum('kj,kip->ijp', x, w), (m, 2 * n))",
+    ),
     "matvec": (
         "(m,k),(k)->(m)",
         {"a": "T[m, k]", "x": "T[k]"},

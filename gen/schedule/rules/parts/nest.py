@@ -27,7 +27,7 @@ from ....ir.nodes import (
 )
 from ....ir.walk import ancestors, blocks, children, loads, targets, variables
 from ....poly.rewrites.narrowed import condition_of
-from ...edit.tree import block_named
+from ...edit.tree import block_named, buffer_named
 
 FEW = 4  # values that are no line
 
@@ -65,6 +65,14 @@ class ArrayAccess:
         *outer, last = self.indices
         return None if any(var in variables(index) for index in outer) else _slope(last, var)
 
+    def apart(self, var: str, row: int) -> int | None:
+        """The same from row to row, these being of this length."""
+        *outer, last = self.indices
+        if not outer or var in variables(last):
+            return None
+        rows = ArrayAccess(self.buffer, tuple(outer)).step(var)
+        return None if rows is None else rows * row
+
 
 def _outside_of_loads(node: Node) -> frozenset[str]:
     match node:
@@ -100,12 +108,14 @@ class Nest:
     """A block and the loops around it, outermost first.
 
     loop_of: the loop of each iteration variable that has one to itself. shared: the loops that run
-    other blocks, too. dominant: the read of most variables, of arrays of the most axes.
+    other blocks, too. row: how long the last axis of what it writes is, where that is a number.
+    dominant: the read of most variables, of arrays of the most axes.
     """
 
     block: Block
     loops: tuple[Loop, ...]
     shared: frozenset[str]
+    row: int | None = None
 
     @property
     def name(self) -> str:
@@ -162,6 +172,12 @@ class Nest:
         known = constant(loop.lower) == 0 and not of_loops and not loads(loop.upper)
         return loop.upper if known else None
 
+    def few(self, var: str) -> int | None:
+        """How many values a variable has, where these are too few for a line."""
+        size = self.size(var)
+        count = constant(size) if size is not None else None
+        return count if count is not None and 1 < count <= FEW else None
+
     @property
     def writes(self) -> tuple[ArrayAccess, ...]:
         return tuple(map(_access, targets(self.block.body)))
@@ -186,17 +202,16 @@ class Nest:
     def inner(self) -> str | None:
         """The spatial variable along which what it writes lies side by side; where that has a few
         values alone, as the parts of `2 * j + p`, the one that goes on where they end; where none
-        is, as in `y[2 * j] = ...`, one along which it lies a few elements apart.
+        is, as in `y[2 * j] = ...` or `y[j, 0] = ...`, one along which it lies a few elements apart.
         """
         steps = {var: self.writes[0].step(var) for var in reversed(self.spatial)}
         line = next((var for var, step in steps.items() if step == 1), None)
         if line is None:
+            if self.row is not None:
+                steps = {v: step or self.writes[0].apart(v, self.row) for v, step in steps.items()}
             return next((var for var, step in steps.items() if 1 < (step or 0) <= FEW), None)
-        size = self.size(line)
-        few = constant(size) if size is not None else None
-        return next(
-            (var for var, step in steps.items() if few and 1 < few <= FEW and step == few), line
-        )
+        few = self.few(line)
+        return next((var for var, step in steps.items() if few and step == few), line)
 
 
 def nest_of(kernel: Kernel, name: str) -> Nest:
@@ -204,7 +219,8 @@ def nest_of(kernel: Kernel, name: str) -> Nest:
     block = block_named(kernel, name)
     around = tuple(n for n in ancestors(kernel.body, block) if isinstance(n, Loop))
     shared = frozenset(loop.var for loop in around if len(blocks(loop)) > 1)
-    return Nest(block, around, shared)
+    last = buffer_named(kernel, targets(block.body)[0].buffer).shape[-1:]
+    return Nest(block, around, shared, constant(last[0]) if last else None)
 
 
 def _access(node: Load | Destination) -> ArrayAccess:
