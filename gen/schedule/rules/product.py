@@ -64,7 +64,7 @@ def with_reader(draft: Draft, nest: Nest) -> tuple[Draft, Nest]:
                 raise Declined("it reads nothing twice")
             copy = f"{nest.name}_tile"
             (target, *_) = targets(nest.block.body)
-            if not all(isinstance(i, Var) for i in target.indices):
+            if not nest.shared and not all(isinstance(i, Var) for i in target.indices):
                 draft = draft.step("reindex", block=nest.name, buffer=target.buffer, as_=copy)
                 return draft, nest_of(draft.kernel, copy)
             within = {"at": nest.loops[len(nest.shared) - 1].var} if nest.shared else {}
@@ -86,7 +86,7 @@ def rows_of(sums: tuple[SumRead, ...], line: str) -> str | None:
     """The innermost of the reader's variables for which all sums read again what they read along
     the line; of a few values alone, as the parts of a stride, where there is no other.
     """
-    found = [{s.reader_of(var) for var in reuse(s.nest, s.meant[line])[1]} for s in sums]
+    found = [s.readers_of(reuse(s.nest, s.meant[line])[1]) for s in sums]
     common = set.intersection(*found)
     wide = all(reuse(s.nest, s.meant[line])[0] for s in sums)
     rows = [v for v in reversed(list(sums[0].meant)) if v in common] if wide else []
@@ -149,6 +149,8 @@ def _alone(draft: Draft, reader: Nest, sums: tuple[SumRead, ...], line: str) -> 
         )
     if not all(_deep(s) for s in sums):
         return (by_tiles(draft, reader, sums, flat),)
+    if not set(reader.spatial) <= set(sums[0].meant):  # sums of a row alone take fewer terms, too
+        raise Declined("its results are a row of each iteration of a loop around other blocks")
     long = inner_products(draft, reader, sums, line, None)
     terms = _extent(sums[0].nest, sums[0].nest.reduction[-1])
     if terms is None or _others(draft, sums):

@@ -111,6 +111,19 @@ ARGUMENTS = {
         "y[j] = z[j] + 2 * sum(a[l, j] * x[l] for l in k)",
         "z + 2 * np.matmul(x, a)",
     ),
+    "onward": (  # each step's result is the next one's operand: a sum of each iteration's own
+        "(t,b,h),(h,h)->(t+1,b,h)",
+        {"x": "T[t, b, h]", "w": "T[h, h]"},
+        "y: T[t + 1, b, h]",
+        "for i in range(b):\n"
+        "      for u in range(h):\n"
+        "          y[0, i, u] = 0\n"
+        "  for s in range(t):\n"
+        "      for i in range(b):\n"
+        "          for u in range(h):\n"
+        "              y[s + 1, i, u] = x[s, i, u] + sum(y[s, i, l] * w[l, u] for l in h) / 256",
+        "",
+    ),
     "steps": (  # a weight that is read again in each step of time
         "(t,b,h),(h,h)->(b,h)",
         {"x": "T[t, b, h]", "w": "T[h, h]"},

@@ -4,7 +4,7 @@ Input: a draft, or the nest of a reduction. Output: names of blocks, loops and v
 any reduction here.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -30,8 +30,9 @@ class SumRead:
     def name(self) -> str:
         return self.nest.name
 
-    def reader_of(self, var: str) -> str:
-        return next(mine for mine, its in self.meant.items() if its == var)
+    def readers_of(self, variables: Collection[str]) -> set[str]:
+        """The reader's variables for these of the sum's, but for those of loops around both."""
+        return {mine for mine, its in self.meant.items() if its in variables}
 
 
 def sums_read(draft: Draft, reader: Nest) -> tuple[SumRead, ...]:
@@ -58,14 +59,17 @@ def sums_read(draft: Draft, reader: Nest) -> tuple[SumRead, ...]:
 
 
 def _meant(block: Block, load: Load, reader: Nest) -> Mapping[str, str] | None:
-    """The sum's variable for each of the reader's; None where they are not one to one."""
+    """The sum's variable for each of the reader's, but for those of loops around both, where each
+    iteration may have a sum of its own; None where they are not one to one.
+    """
     (target, *more) = targets(block.body)
     if more:
         return None
     pairs = list(zip(load.indices, target.indices, strict=True))
     meant = {i.name: t.name for i, t in pairs if isinstance(i, Var) and isinstance(t, Var)}
     exact = len(meant) == len(pairs) == len(set(meant.values()))
-    return meant if exact and set(meant) == set(reader.spatial) else None
+    needed = {var for var in reader.spatial if reader.loop_of[var] not in reader.shared}
+    return meant if exact and needed <= set(meant) <= set(reader.spatial) else None
 
 
 def reuse(nest: Nest, line: str) -> tuple[tuple[ArrayAccess, ...], tuple[str, ...]]:

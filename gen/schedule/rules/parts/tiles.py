@@ -160,7 +160,7 @@ def _last(loops: list[str]) -> str | None:
 def _results(each: SumRead, read: ArrayAccess) -> set[str]:
     """The reader's variables that an operand has, but where data alone says which of its values."""
     its = (read.variables - read.by_data) & set(each.meant.values())
-    return {each.reader_of(var) for var in its}
+    return each.readers_of(its)
 
 
 def _windows(draft: Draft, sums: tuple[SumRead, ...], tile: RegisterTile) -> dict[str, bool]:
