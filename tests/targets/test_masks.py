@@ -3,6 +3,7 @@ second one, from behind, and in reductions; none of it an element at a time.
 """
 
 import re
+import shutil
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from gen.ir.types import DType
 from gen.pipeline import made
 from gen.poly.prove import prove
 from gen.targets.cpu import jit
+from gen.targets.cpu.assembly import assembly
 from gen.targets.cpu.levels import Level
 from gen.targets.cpu.target import Cpu
 from gen.targets.target import joined
@@ -51,3 +53,33 @@ def test_masks_of_bytes(level: Level, dtype: str) -> None:
     found = [*checks(SPEC, dtypes, Cpu(level), kernel, np.random.default_rng(0))]
     assert any(c.compared for c in found)
     assert [c for c in found if not c.worst <= 1] == []
+
+
+WEIGHTED = specs.loads(
+    """\
+tilesmith: 1
+kernel: weighted
+doc: A weighted sum of what a mask leaves.
+signature: (n),(n),(n)->()
+dtypes: {T: [float32, float64]}
+arguments:
+  x: {type: "T[m, n]"}
+  w: {type: "T[n]"}
+  a: {type: "bool[m, n]"}
+  y: {type: "T[m]", intent: out}
+compute: |
+  y[i] = sum(x[i, j] * w[j] for j in range(n) if a[i, j])
+""",
+    "weighted.yaml",
+)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_term_that_a_mask_leaves_out_costs_no_instruction(dtype: str) -> None:
+    """With masks in registers of their own, a product and the selection of it are one."""
+    dtypes = {"T": DType(dtype)}
+    _, files = made(WEIGHTED, dtypes, Cpu(Level.V4), prove)
+    if shutil.which("objdump") is None:
+        pytest.skip("needs objdump")
+    code = [i.text for f in assembly(joined(files), Level.V4) for i in f.instructions]
+    assert any(re.match(r"vmulp[sd] .*\{%k\d\}", text) for text in code)

@@ -32,10 +32,19 @@ TS_MASK_PAIR(32, 16, 16)
 TS_MASK_PAIR(16, 8, 32)
 #undef TS_MASK_PAIR
 
+/* Of floats as floats: so compilers make one masked instruction of a sum and its selection. */
+#define TS_SELECT(T, B, S, V)                                       \
+    TS_INLINE ts_##T ts_select_##T(ts_m##B m, ts_##T a, ts_##T b) { \
+        return (ts_##T)_mm512_mask_blend_##S(m, (V)b, (V)a);        \
+    }
+TS_SELECT(f32, 32, ps, __m512)
+TS_SELECT(f64, 64, pd, __m512d)
+#define TS_SELECT_INTEGER(T, C, B, U, CU) TS_SELECT(T, B, epi##B, __m512i)
+TS_INTEGERS(TS_SELECT_INTEGER)
+#undef TS_SELECT_INTEGER
+#undef TS_SELECT
+
 #define TS_MASKED(T, C, B, U, CU)                                           \
-    TS_INLINE ts_##T ts_select_##T(ts_m##B m, ts_##T a, ts_##T b) {         \
-        return (ts_##T)_mm512_mask_blend_epi##B(m, (__m512i)b, (__m512i)a); \
-    }                                                                       \
     TS_INLINE ts_##T ts_load_mask_##T(const C *p, ts_m##B m) {              \
         return (ts_##T)_mm512_maskz_loadu_epi##B(m, p);                     \
     }                                                                       \
