@@ -143,6 +143,8 @@ def _products(draft: Draft, name: str, *, copied: bool) -> Draft:
     rows = rows_of(sums, line) if sums and line else None
     if not sums or not line or not rows:
         return draft
+    if reader.loop_of[line] not in {loop.var for loop in reader.own}:
+        return draft  # other blocks share it: no tile of registers is this one's alone
     after, _ = tiled(after, reader, sums, RegisterTile(line, rows, copied=copied))
     return after.settled(name, reader.name, *(each.name for each in sums))
 

@@ -112,7 +112,7 @@ def _working(chosen: Chosen, rules: Rules, plain: Draft, normal: Draft, works: W
     simple = Rules(rules.normalise, (), rules.fallback)
     for asked, each in ((rules, works), (simple, works), (simple, None)):
         if each is None or _refusal(start.draft, works) is None:
-            *_, found = _chosen(start, asked, each, most=1)
+            (found,) = _chosen(start, asked, each, most=1)
             if found.draft.when == start.draft.when and _refusal(found.draft, works) is None:
                 return replace(found, refused=reason)
     return Chosen(replace(plain, when=chosen.draft.when), refused=reason)

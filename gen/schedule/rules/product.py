@@ -149,7 +149,7 @@ def _alone(draft: Draft, reader: Nest, sums: tuple[SumRead, ...], line: str) -> 
         )
     if not all(_deep(s) for s in sums):
         return (by_tiles(draft, reader, sums, flat),)
-    if not set(reader.spatial) <= set(sums[0].meant):  # sums of a row alone take fewer terms, too
+    if not set(reader.spatial) <= set(sums[0].meant):  # the rules for rows mind few terms
         raise Declined("its results are a row of each iteration of a loop around other blocks")
     long = inner_products(draft, reader, sums, line, None)
     terms = _extent(sums[0].nest, sums[0].nest.reduction[-1])

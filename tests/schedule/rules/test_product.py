@@ -302,6 +302,21 @@ def test_declines(compute: str, reason: str) -> None:
     assert f"not product: {reason}" in story if reason else "y: product" in story
 
 
+def test_inner_products_of_each_iteration_stay_with_the_rules_for_rows() -> None:
+    loaded = text_of(
+        "(m,n),(n,n)->(m,n)",
+        '  a: {type: "T[m, n]"}\n  w: {type: "T[n, n]"}',
+        "for u in range(n):\n"
+        "      y[0, u] = 0\n"
+        "  for s in range(1, m):\n"
+        "      for u in range(n):\n"
+        "          y[s, u] = a[s, u] + sum(w[u, l] * y[s - 1, l] for l in n)",
+        "constraints: [m >= 1]\n",
+    )
+    story = written(Plain(loaded, choices(loaded)[0]), V3)
+    assert "not product: its results are a row of each iteration of a loop around other" in story
+
+
 def test_scalars_at_their_defaults() -> None:
     """The stride, without which vectors are gathered; not the padding, which moves nothing."""
     at = "min(max(j * stride + l - padding, 0), s - 1)"

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from gen.errors import TilesmithError
 from gen.language import choices
 from gen.language.model import KernelSpec
 from gen.lower.variants import Plain, suffix
@@ -13,14 +14,14 @@ from gen.pipeline import emit, generate, schedule
 from gen.poly.prove import prove
 from gen.schedule.base import Primitive, to_yaml
 from gen.schedule.recipe import step_of, steps_of
-from gen.schedule.rules.choose import Chosen, Rules
+from gen.schedule.rules.choose import Chosen, Rule, Rules
 from gen.schedule.rules.parts.draft import Draft
 from gen.targets.cpu.levels import Level
 from gen.targets.cpu.target import Cpu
-from gen.targets.recipes import Written, by_rules, fitting, recipe_of
+from gen.targets.recipes import Written, _works, by_rules, fitting, recipe_of
 from gen.targets.target import Target
 
-from .support import ruled, spec
+from .support import spec
 
 LEVELS = tuple(Cpu(level) for level in Level)
 V2, V3 = Cpu.at("v2"), Cpu.at("v3")
@@ -28,13 +29,7 @@ V2, V3 = Cpu.at("v2"), Cpu.at("v3")
 MIXED = spec("x: T[m]; y: T[m] out", "y[i] = x[i] + x[i]", dtypes="float32, int32, float64, int64")
 TURNED = spec("x: T[m, n]; y: T[n, m] out", "y[j, i] = x[i, j]")
 """On v3 its tiles are as wide as a line, of which vectors of v2 hold too little."""
-SQUARE = spec(
-    "a: T[n, m]; b: T[n, m]; y: T[m] out",
-    "c[i, j] = sum(a[k, i] * b[k, j] for k in n)\n"
-    "t[i] = sum(c[i, j] for j in m)\n"
-    "y[i] = sum((c[i, j] - t[i]) ** 2 for j in m)",
-)
-"""There are variants for short rows of c, and for long ones of t, which are as long."""
+TWO = spec("x: T[m]; a: T[m] out; b: T[m] out", "a[i] = x[i] + 1\nb[i] = x[i] + 2")
 
 
 def asked_in(rules: Rules) -> tuple[Rules, list[object]]:
@@ -67,12 +62,25 @@ def test_they_choose_anew_where_that_does_not_serve() -> None:
     assert "$square" not in on_v2.text
 
 
-@pytest.mark.thorough
 def test_there_are_no_variants_for_no_sizes() -> None:
-    recipe = ruled(SQUARE, V3).text
-    assert "- when: m >= 65536 and m >= 192\n" in recipe
-    assert "- when: m >= 48 and m <= 64\n" in recipe
-    assert "m >= 65536 and m >= 48 and m <= 64" not in recipe
+    """One block has a variant for short arrays, and one for long ones, of arrays as long."""
+    own = {"a": "m <= 4", "b": "m >= 8"}
+    sizes = Rule("sizes", lambda draft, nest: [draft.under(own[nest.name]), draft])
+    rules = Rules(lambda draft: draft, (sizes,), Rule("fallback", lambda draft, _: [draft]))
+    found = by_rules(Plain(TWO, choices(TWO)[0]), V3, rules)
+    assert found is not None
+    assert [c.draft.when for c in found.chosen] == [("m >= 8",), ("m <= 4",), ()]
+
+
+def test_a_variant_for_no_sizes_is_not_tried() -> None:
+    """Its steps would be asked about in vain, and then each rule's."""
+    found = by_rules(Plain(TURNED, choices(TURNED)[0]), V3)
+    assert found is not None
+    works = _works(Plain(TURNED, choices(TURNED)[0]), V3)
+    wrong = replace(found.chosen[-1].draft, lines=("unroll: {loop: nowhere}",))
+    works(replace(wrong, when=("m <= 6", "m >= 65536")))
+    with pytest.raises(TilesmithError, match="nowhere"):
+        works(replace(wrong, when=("m <= 6",)))
 
 
 def test_there_are_as_many_variants_as_a_text_may_have() -> None:

@@ -30,9 +30,9 @@ class SumRead:
     def name(self) -> str:
         return self.nest.name
 
-    def readers_of(self, variables: Collection[str]) -> set[str]:
+    def readers_of(self, its: Collection[str]) -> set[str]:
         """The reader's variables for these of the sum's, but for those of loops around both."""
-        return {mine for mine, its in self.meant.items() if its in variables}
+        return {mine for mine, var in self.meant.items() if var in its}
 
 
 def sums_read(draft: Draft, reader: Nest) -> tuple[SumRead, ...]:
