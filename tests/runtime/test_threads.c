@@ -142,6 +142,31 @@ static void stuck_threads(void)
         CHECK(ts_parallel(get_stuck, &at, 0, MOST, 1, 2) == TS_OK && s.done == MOST);
     }
 }
+
+typedef struct slow {
+    pthread_t caller;
+    atomic_bool helped;
+} slow;
+
+static int take_long(const void *env, int64_t lower, int64_t upper)
+{
+    slow *s = *(slow *const *)env;
+    if (!pthread_equal(pthread_self(), s->caller))
+        s->helped = true;
+    usleep(5000 * (unsigned)(upper - lower));
+    return TS_OK;
+}
+
+/* Too few grains to wake somebody for, by their number. */
+static void slow_grains(void)
+{
+    slow s = {.caller = pthread_self()}, *at = &s;
+    for (int calls_left = 100; !s.helped; calls_left--) {
+        CHECK(calls_left);
+        usleep(5000); /* workers fall asleep */
+        CHECK(ts_parallel(take_long, &at, 0, 4, 1, 2) == TS_OK);
+    }
+}
 #endif
 
 /* What f prints, and how it ends, is the parent's to judge. With AddressSanitizer it does not run: a
@@ -307,6 +332,7 @@ int main(void)
     in_child(call_with_threads);
 #ifndef _OPENMP
     stuck_threads();
+    slow_grains();
     in_child(fault);
     in_child(use_up_threads);
 #endif

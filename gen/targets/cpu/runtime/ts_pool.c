@@ -11,22 +11,20 @@
    systems are fair: who has slept gets a processor soon, and who never did loses it in the midst of a
    piece.
 
-   Who sleeps may not wake up on the processor of its last caller, which is the one that wakes it up:
-   in a virtual machine an idle processor looks like one that is taken, so that Linux would let the
-   worker wait on the caller's until the loop is done. */
+   Who is woken may not run where its caller does: see ts_processors.h. */
 #ifndef _OPENMP
 #define _GNU_SOURCE
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <time.h>
 
 #include "ts_engine.h"
+#include "ts_processors.h"
 
 enum {
-    PIECES = 4,       /* of a share, at most */
-    WORTH_WAKING = 10 /* pieces of the least size; for fewer, nobody is woken */
+    PIECES = 4,    /* of a share, at most */
+    REMEMBERED = 64 /* loops whose time is known; a power of two */
 };
 
 /* Nanoseconds: for how long workers look for a loop, and callers for its end; what is more than the
@@ -37,7 +35,15 @@ enum {
 #define TWICE INT64_C(50000000)
 #define CROWDED INT64_C(300000000)
 
+/* Nanoseconds: what a caller has to save for somebody to be woken; where processors are few, for who is
+   woken may have to wait for one; and what a grain of work is taken to be until it has been timed. */
+#define WORTH_WAKING INT64_C(100000)
+#define WORTH_WAITING INT64_C(400000)
+#define GRAIN INT64_C(10000)
+
 const char ts_threads_by[] = "pool";
+
+/* ---- loops and workers ---- */
 
 typedef struct region { /* a loop that is up, on its caller's stack */
     ts_body body;
@@ -52,14 +58,23 @@ typedef struct region { /* a loop that is up, on its caller's stack */
     atomic_int next[TS_MOST_THREADS]; /* of each share, the first piece that nobody has taken */
 } region;
 
+typedef struct worker { /* on its own stack; under the lock */
+    pthread_t thread;
+    pthread_cond_t woken_up;
+    bool asleep;
+    places at;
+    int caller; /* the processor of its last loop's */
+    struct worker *further; /* the one that fell asleep before it */
+} worker;
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t put_up = PTHREAD_COND_INITIALIZER, left = PTHREAD_COND_INITIALIZER;
-static region *regions;     /* those that want workers, and others that are not taken down yet */
-static int workers, idle;   /* how many there are; of these, how many look for work */
-static atomic_int sleeping; /* of the idle ones; changed under the lock */
+static pthread_cond_t left = PTHREAD_COND_INITIALIZER;
+static region *regions;               /* those that want workers, and others that are not taken down yet */
+static worker *asleep;                /* the last to fall asleep is the first */
+static int workers, idle, sleeping;   /* how many there are, of these look for work, of these sleep */
 static atomic_int times_put_up;
-static _Atomic int64_t latest;     /* when a loop ended */
-static _Atomic int64_t last_wake;  /* when workers were last woken */
+static _Atomic int64_t latest;    /* when a loop ended */
+static _Atomic int64_t last_wake; /* when workers were last woken */
 
 static _Thread_local bool inside; /* this thread runs a piece: loops in it are run by it alone */
 
@@ -107,45 +122,6 @@ static void note_crowded(int64_t now)
         atomic_store(&crowded_until, now + CROWDED);
 }
 
-/* ---- processors ---- */
-
-#ifdef __linux__
-typedef struct places { /* a thread's processors, and those of them that it may use while it sleeps */
-    bool fewer;
-    cpu_set_t all, some;
-} places;
-
-/* Which one the calling thread runs on, or a negative number where that is not known. */
-static int this_processor(void) { return sched_getcpu(); }
-
-/* The calling thread may not run on the processor, until `run_anywhere`. */
-static void keep_off(places *at, int processor)
-{
-    if (processor < 0 || processor >= CPU_SETSIZE || sched_getaffinity(0, sizeof at->all, &at->all))
-        return;
-    at->some = at->all;
-    CPU_CLR((size_t)processor, &at->some);
-    at->fewer = CPU_COUNT(&at->some) && !sched_setaffinity(0, sizeof at->some, &at->some);
-}
-
-/* Not where somebody else has chosen the thread's processors meanwhile. */
-static void run_anywhere(places *at)
-{
-    cpu_set_t now;
-    if (at->fewer && !sched_getaffinity(0, sizeof now, &now) && CPU_EQUAL(&now, &at->some))
-        sched_setaffinity(0, sizeof at->all, &at->all);
-    at->fewer = false;
-}
-#else
-typedef struct places {
-    bool fewer;
-} places;
-
-static int this_processor(void) { return -1; }
-static void keep_off(places *at, int processor) { (void)at, (void)processor; }
-static void run_anywhere(places *at) { (void)at; }
-#endif
-
 typedef struct moment {
     int64_t time, ran; /* now; for how long this thread ran so far */
 } moment;
@@ -182,7 +158,7 @@ static bool look_until_changed(const atomic_int *number, int before)
     return false;
 }
 
-/* ---- loops and workers ---- */
+/* ---- pieces ---- */
 
 static int64_t start_of_part(int64_t lower, int64_t upper, int parts, int k)
 {
@@ -190,28 +166,32 @@ static int64_t start_of_part(int64_t lower, int64_t upper, int parts, int k)
     return lower + k * size + (k < rest ? k : rest);
 }
 
-static void run_share(region *r, int share)
+/* How many pieces the calling thread has run. */
+static int run_share(region *r, int share)
 {
     const int64_t lower = start_of_part(r->lower, r->upper, r->shares, share);
     const int64_t upper = start_of_part(r->lower, r->upper, r->shares, share + 1);
-    int piece;
-    while ((piece = atomic_fetch_add(&r->next[share], 1)) < r->pieces) {
+    int piece, ran = 0;
+    for (; (piece = atomic_fetch_add(&r->next[share], 1)) < r->pieces; ran++) {
         const int got = r->body(r->env, start_of_part(lower, upper, r->pieces, piece),
                                 start_of_part(lower, upper, r->pieces, piece + 1));
         int before = atomic_load(&r->status);
         while (got > before && !atomic_compare_exchange_weak(&r->status, &before, got))
             ;
     }
+    return ran;
 }
 
-static void run_pieces(region *r, int own)
+static int run_pieces(region *r, int own)
 {
+    int ran = 0;
     inside = true;
     for (int share = own; share < r->shares; share++)
-        run_share(r, share);
+        ran += run_share(r, share);
     for (int share = 0; share < own; share++)
-        run_share(r, share);
+        ran += run_share(r, share);
     inside = false;
+    return ran;
 }
 
 static region *wanting(void)
@@ -222,31 +202,53 @@ static region *wanting(void)
     return r;
 }
 
+/* ---- workers ---- */
+
+/* The calling worker holds the lock before and after. */
+static void sleep_until_woken(worker *self)
+{
+    self->asleep = true;
+    self->further = asleep;
+    asleep = self;
+    sleeping++;
+    while (self->asleep)
+        pthread_cond_wait(&self->woken_up, &lock);
+}
+
+/* The one that fell asleep last, no more among those that sleep. The calling thread holds the lock,
+   and signals when it has let go of it. */
+static worker *wake_one(int processor)
+{
+    worker *one = asleep;
+    asleep = one->further;
+    sleeping--;
+    one->asleep = false;
+    keep_off(one->thread, &one->at, processor);
+    return one;
+}
+
 /* A loop that wants the calling worker, which holds the lock before and after. `since`: when it last
-   was asleep, or noted whether it was set aside. caller: the processor of its last loop. */
-static region *wait_for_region(moment *since, places *at, int caller)
+   was asleep, or noted whether it was set aside. */
+static region *wait_for_region(worker *self, moment *since)
 {
     region *r;
-    bool looked = false;
     while (!(r = wanting())) {
-        if (looked) {
-            sleeping++;
-            pthread_cond_wait(&put_up, &lock);
-            sleeping--;
+        const int before = atomic_load(&times_put_up);
+        pthread_mutex_unlock(&lock);
+        run_anywhere(&self->at);
+        *since = note_whether_set_aside(*since);
+        const bool found = look_until_changed(&times_put_up, before);
+        if (!found) {
+            *since = note_whether_set_aside(*since);
+            keep_off(self->thread, &self->at, self->caller); /* here it takes the next one no time */
+        }
+        take_lock();
+        if (!found && !wanting()) {
+            sleep_until_woken(self);
             *since = this_moment();
             if (since->time - last_wake > SET_ASIDE)
                 note_crowded(since->time);
         }
-        const int before = atomic_load(&times_put_up);
-        pthread_mutex_unlock(&lock);
-        *since = note_whether_set_aside(*since);
-        looked = !look_until_changed(&times_put_up, before);
-        if (looked) {
-            *since = note_whether_set_aside(*since);
-            if (!at->fewer)
-                keep_off(at, caller);
-        }
-        take_lock();
     }
     return r;
 }
@@ -254,22 +256,22 @@ static region *wait_for_region(moment *since, places *at, int caller)
 static void *work(void *unused)
 {
     (void)unused;
+    worker self = {
+        .thread = pthread_self(), .woken_up = PTHREAD_COND_INITIALIZER, .caller = -1};
     moment since = this_moment();
-    places at = {0};
-    int caller = -1;
     take_lock();
     for (;;) {
-        region *r = wait_for_region(&since, &at, caller);
+        region *r = wait_for_region(&self, &since);
         idle--;
         const int share = r->shares - r->wanted--;
         r->helpers++;
         pthread_mutex_unlock(&lock);
-        caller = r->processor;
-        if (caller >= 0 && caller == this_processor()) { /* it has moved */
-            run_anywhere(&at);
-            keep_off(&at, caller);
+        run_anywhere(&self.at);
+        self.caller = r->processor;
+        if (self.caller >= 0 && self.caller == this_processor()) { /* it has moved */
+            keep_off(self.thread, &self.at, self.caller);
+            run_anywhere(&self.at);
         }
-        run_anywhere(&at);
         run_pieces(r, share);
         take_lock();
         idle++;
@@ -285,15 +287,15 @@ static bool add_worker(void)
 {
     static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
     sigset_t others, before;
-    pthread_t worker;
+    pthread_t thread;
     sigfillset(&others);
     for (size_t k = 0; k < sizeof own / sizeof *own; k++)
         sigdelset(&others, own[k]);
     pthread_sigmask(SIG_SETMASK, &others, &before);
-    const bool added = pthread_create(&worker, NULL, work, NULL) == 0;
+    const bool added = pthread_create(&thread, NULL, work, NULL) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (added) {
-        pthread_detach(worker);
+        pthread_detach(thread);
         workers++, idle++;
     }
     return added;
@@ -302,7 +304,8 @@ static bool add_worker(void)
 /* False, and nothing done, where nobody looks for work and nobody should be woken for it. */
 static bool put_region_up(region *r, bool wake)
 {
-    int woken = 0;
+    worker *woken[TS_MOST_THREADS];
+    int count = 0;
     take_lock();
     if (!wake && idle <= sleeping) {
         pthread_mutex_unlock(&lock);
@@ -314,16 +317,17 @@ static bool put_region_up(region *r, bool wake)
             wanted += other->wanted;
         while (idle < wanted && workers < TS_MOST_THREADS && add_worker())
             ;
-        woken = r->wanted < sleeping ? r->wanted : sleeping;
-        if (woken)
+        while (count < r->wanted && asleep)
+            woken[count++] = wake_one(r->processor);
+        if (count)
             last_wake = nanoseconds(CLOCK_MONOTONIC);
     }
     r->further = regions;
     regions = r;
     pthread_mutex_unlock(&lock); /* before somebody looks: whoever sees it takes the lock */
     times_put_up++;
-    for (int k = 0; k < woken; k++)
-        pthread_cond_signal(&put_up);
+    for (int k = 0; k < count; k++)
+        pthread_cond_signal(&woken[k]->woken_up);
     return true;
 }
 
@@ -344,13 +348,38 @@ static void take_region_down(region *r)
     pthread_mutex_unlock(&lock);
 }
 
-/* Whether to wake who sleeps for a loop of so many pieces of the least size. To wake takes as long as
-   to run a few of them. But where one loop follows upon another, who is awake finds the next ones, too. */
-static bool worth_waking(int64_t most)
+/* ---- what a loop takes after a pause ---- */
+
+/* Its operations are counted. But after a pause its data is far away, and how far no count tells: so the
+   time of the last such loop is kept, for a grain, until another one needs the place. */
+static struct {
+    _Atomic(ts_body) body;
+    _Atomic int64_t grain;
+} known[REMEMBERED];
+
+static size_t place_of(ts_body body) { return ((uintptr_t)body >> 4) * 31 % REMEMBERED; }
+
+static int64_t time_of_grain(ts_body body)
 {
-    if (crowded())
-        return most >= 4 * WORTH_WAKING; /* who is woken may have to wait for a processor */
-    return most >= WORTH_WAKING || nanoseconds(CLOCK_MONOTONIC) - latest < LOOK;
+    const size_t k = place_of(body);
+    return atomic_load(&known[k].body) == body ? atomic_load(&known[k].grain) : GRAIN;
+}
+
+/* One late piece may be anybody's: it counts half. */
+static void note_time(ts_body body, int64_t grain)
+{
+    const size_t k = place_of(body);
+    atomic_store(&known[k].grain, (time_of_grain(body) + grain) / 2);
+    atomic_store(&known[k].body, body);
+}
+
+/* To wake who sleeps takes as long as a short loop. But where one loop follows upon another, who is awake
+   finds the next ones, too. */
+static bool worth_waking(ts_body body, int64_t grains, bool pause)
+{
+    const bool few = crowded();
+    return grains >= (few ? WORTH_WAITING : WORTH_WAKING) / (time_of_grain(body) + 1) ||
+           (!few && !pause);
 }
 
 int ts_parallel(ts_body body, const void *env, int64_t lower, int64_t upper, int64_t grain,
@@ -363,7 +392,6 @@ int ts_parallel(ts_body body, const void *env, int64_t lower, int64_t upper, int
     if (shares <= 1 || inside)
         return body(env, lower, upper);
 
-    int status;
     region r; /* of `next` no more is set than there are shares */
     r.body = body, r.env = env, r.lower = lower, r.upper = upper;
     r.shares = shares;
@@ -374,15 +402,23 @@ int ts_parallel(ts_body body, const void *env, int64_t lower, int64_t upper, int
     r.processor = this_processor();
     for (int share = 0; share < shares; share++)
         atomic_init(&r.next[share], 0);
-    if (put_region_up(&r, worth_waking(most))) {
-        run_pieces(&r, 0);
-        take_region_down(&r);
-        status = r.status;
+
+    const bool pause = nanoseconds(CLOCK_MONOTONIC) - latest >= LOOK;
+    const bool up = put_region_up(&r, worth_waking(body, most, pause));
+    const int64_t start = nanoseconds(CLOCK_MONOTONIC);
+    int ran = 1, of = 1; /* pieces */
+    if (up) {
+        ran = run_pieces(&r, 0);
+        of = shares * r.pieces;
     } else {
-        status = body(env, lower, upper);
+        r.status = body(env, lower, upper);
     }
+    if (pause && ran)
+        note_time(body, (nanoseconds(CLOCK_MONOTONIC) - start) / ran * of / most);
+    if (up)
+        take_region_down(&r);
     latest = nanoseconds(CLOCK_MONOTONIC);
-    return status;
+    return r.status;
 }
 
 void ts_parallel_before_fork(void) { pthread_mutex_lock(&lock); }
@@ -393,9 +429,9 @@ void ts_parallel_after_fork(bool child)
     static const pthread_cond_t fresh = PTHREAD_COND_INITIALIZER;
     if (child) {
         regions = NULL;
-        workers = idle = 0;
-        sleeping = 0;
-        put_up = left = fresh;
+        asleep = NULL;
+        workers = idle = sleeping = 0;
+        left = fresh;
     }
     pthread_mutex_unlock(&lock);
 }
