@@ -31,7 +31,7 @@ enum {
    system itself interrupts threads for; within what time that has to happen twice; and for how long it
    counts. */
 #define LOOK INT64_C(200000)
-#define SET_ASIDE INT64_C(250000)
+#define SET_ASIDE INT64_C(1000000)
 #define TWICE INT64_C(50000000)
 #define CROWDED INT64_C(300000000)
 
@@ -135,7 +135,7 @@ static moment this_moment(void)
 static moment note_whether_set_aside(moment since)
 {
     const moment now = this_moment();
-    if (now.time - since.time - (now.ran - since.ran) > SET_ASIDE)
+    if (now.time - since.time - (now.ran - since.ran) > SET_ASIDE && was_preempted())
         note_crowded(now.time);
     return now;
 }

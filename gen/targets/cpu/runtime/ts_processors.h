@@ -1,4 +1,6 @@
-/* Threads that wake up, kept off the processor of who wakes them. In a virtual machine an idle processor
+/* Processors and threads, as the system gives the ones to the others.
+
+   Threads that wake up are kept off the processor of who wakes them. In a virtual machine an idle processor
    looks like one that is taken, so that Linux would let them wait on their caller's until it sleeps. */
 #ifndef TS_PROCESSORS_H
 #define TS_PROCESSORS_H
@@ -6,6 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
+#include <sys/resource.h>
 
 #ifdef __linux__
 typedef struct places { /* a thread's processors, and those of them that it may wake up on */
@@ -41,6 +44,19 @@ static void run_anywhere(places *at)
         sched_setaffinity(0, sizeof at->all, &at->all);
     at->fewer = false;
 }
+
+/* Whether the system has given the calling thread's processor to others since it asked last. A program
+   that is stopped as a whole loses its processors, too, but nobody else waits for them. */
+static bool was_preempted(void)
+{
+    static _Thread_local long before;
+    struct rusage use;
+    if (getrusage(RUSAGE_THREAD, &use))
+        return true;
+    const long times = use.ru_nivcsw - before;
+    before = use.ru_nivcsw;
+    return times > 0;
+}
 #else
 typedef struct places {
     bool fewer;
@@ -52,6 +68,7 @@ static void keep_off(pthread_t thread, places *at, int processor)
     (void)thread, (void)at, (void)processor;
 }
 static void run_anywhere(places *at) { (void)at; }
+static bool was_preempted(void) { return true; } /* not known */
 #endif
 
 #endif
