@@ -135,7 +135,8 @@ static moment this_moment(void)
 static moment note_whether_set_aside(moment since)
 {
     const moment now = this_moment();
-    if (now.time - since.time - (now.ran - since.ran) > SET_ASIDE && was_preempted())
+    if (now.time - since.time - (now.ran - since.ran) > SET_ASIDE &&
+        waited_for_processor() > SET_ASIDE / 2)
         note_crowded(now.time);
     return now;
 }
@@ -241,6 +242,7 @@ static region *wait_for_region(worker *self, moment *since)
         if (!found) {
             *since = note_whether_set_aside(*since);
             keep_off(self->thread, &self->at, self->caller); /* here it takes the next one no time */
+            waited_for_processor();                          /* so it is known from here on */
         }
         take_lock();
         if (!found && !wanting()) {

@@ -8,7 +8,8 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
-#include <sys/resource.h>
+#include <stdint.h>
+#include <stdio.h>
 
 #ifdef __linux__
 typedef struct places { /* a thread's processors, and those of them that it may wake up on */
@@ -45,17 +46,20 @@ static void run_anywhere(places *at)
     at->fewer = false;
 }
 
-/* Whether the system has given the calling thread's processor to others since it asked last. A program
-   that is stopped as a whole loses its processors, too, but nobody else waits for them. */
-static bool was_preempted(void)
+/* For how many nanoseconds the calling thread waited for a processor that others had, since it asked last;
+   the largest number where the system does not say. A program that is stopped waits for none. */
+static int64_t waited_for_processor(void)
 {
-    static _Thread_local long before;
-    struct rusage use;
-    if (getrusage(RUSAGE_THREAD, &use))
-        return true;
-    const long times = use.ru_nivcsw - before;
-    before = use.ru_nivcsw;
-    return times > 0;
+    static _Thread_local int64_t before;
+    long long ran = 0, waited = 0;
+    FILE *file = fopen("/proc/thread-self/schedstat", "re");
+    if (!file)
+        return INT64_MAX;
+    const bool known = fscanf(file, "%lld %lld", &ran, &waited) == 2 && ran;
+    fclose(file);
+    const int64_t since = waited - before;
+    before = waited;
+    return known ? since : INT64_MAX;
 }
 #else
 typedef struct places {
@@ -68,7 +72,7 @@ static void keep_off(pthread_t thread, places *at, int processor)
     (void)thread, (void)at, (void)processor;
 }
 static void run_anywhere(places *at) { (void)at; }
-static bool was_preempted(void) { return true; } /* not known */
+static int64_t waited_for_processor(void) { return INT64_MAX; }
 #endif
 
 #endif
