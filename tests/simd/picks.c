@@ -24,6 +24,17 @@ static char *last_of_page(size_t bytes) {
     return start + page - bytes;
 }
 
+/* After a page that may not be touched. */
+static char *first_of_page(void) {
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    static char *start;
+    if (!start) {
+        start = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        mprotect(start, page, PROT_NONE);
+    }
+    return start + page;
+}
+
 #define STEP(T, C, B, step)                                                       \
     {                                                                             \
         const int count = (step) * (TS_LANES_##B - 1) + 1;                        \
@@ -33,7 +44,26 @@ static char *last_of_page(size_t bytes) {
         for (int i = 0; i < TS_LANES_##B; i++)                                    \
             expect(got[i] == p[i * (step)], "ts_load_strided_" #T " " #step, i);  \
     }
-#define STEPS(T, C, B, U, CU) STEP(T, C, B, 2) STEP(T, C, B, 3) STEP(T, C, B, 4)
+/* The first k, which end the page, and under a mask those from k on, which begin a page after none. */
+#define SOME(T, C, B, step)                                                                    \
+    for (int k = 1; k <= TS_LANES_##B; k++) {                                                  \
+        const int count = (step) * (k - 1) + 1, all = (step) * (TS_LANES_##B - 1) + 1;         \
+        C *p = (C *)last_of_page((size_t)count * sizeof(C)), got[64];                          \
+        for (int i = 0; i < count; i++) p[i] = (C)(i + 1);                                     \
+        ts_store_##T(got, ts_load_strided_first_##T(p, step, k));                              \
+        for (int i = 0; i < TS_LANES_##B; i++)                                                 \
+            expect(got[i] == (i < k ? p[i * (step)] : 0), "first " #T " " #step, i);           \
+        ts_store_##T(got, ts_load_strided_mask_##T(p, step, ts_first_m##B(k)));                \
+        for (int i = 0; i < TS_LANES_##B; i++)                                                 \
+            expect(got[i] == (i < k ? p[i * (step)] : 0), "mask " #T " " #step, i);            \
+        p = (C *)first_of_page() - (step) * k;                                                 \
+        for (int i = (step) * k; i < all; i++) p[i] = (C)(i + 1);                              \
+        ts_store_##T(got, ts_load_strided_mask_##T(p, step, ts_mnot_m##B(ts_first_m##B(k))));  \
+        for (int i = 0; i < TS_LANES_##B; i++)                                                 \
+            expect(got[i] == (i < k ? 0 : p[i * (step)]), "rest " #T " " #step, i);            \
+    }
+#define STEPS(T, C, B, U, CU) \
+    STEP(T, C, B, 2) STEP(T, C, B, 3) STEP(T, C, B, 4) SOME(T, C, B, 2) SOME(T, C, B, 3)
 
 int main(void) {
     TS_ALL(STEPS)

@@ -41,16 +41,34 @@
         return TS_PICK(B, UPPER_OR, TS_PICK(B, FOURTH, a, b), c);                             \
     }
 
+/* Those under a mask, where the level loads under masks: what the mask leaves out is not touched, and
+   neither is what lies between. */
+#if defined TS_V3 || defined TS_V4
+#define TS_EVEN_OF(i) 2 * (i)
+#define TS_EVERY_MASK(T, C, B)                                                                   \
+    TS_INLINE bool ts_is_every_mask_##T(int64_t step) { return __builtin_constant_p(step) && step == 2; } \
+    TS_INLINE ts_##T ts_every_mask_##T(const C *p, ts_m##B m) {                                  \
+        const ts_##T a = ts_load_mask_##T(p, ts_spread_m##B(m, false));                          \
+        const ts_##T b = ts_load_mask_##T(p + TS_LANES_##B, ts_spread_m##B(m, true));            \
+        return __builtin_shufflevector(a, b, TS_SEQ(TS_LANES_##B, TS_EVEN_OF, 0));               \
+    }
+#else
+#define TS_EVERY_MASK(T, C, B) TS_NO_EVERY_MASK(T, C, B)
+#endif
+#define TS_NO_EVERY_MASK(T, C, B)                                                                \
+    TS_INLINE bool ts_is_every_mask_##T(int64_t step) { (void)step; return false; }              \
+    TS_INLINE ts_##T ts_every_mask_##T(const C *p, ts_m##B m) { (void)p, (void)m; return (ts_##T){0}; }
+
 /* Of narrower elements as many are in a vector as take several instructions to pick. */
 #define TS_EVERY_NARROW(T, C, B)                                  \
     TS_INLINE ts_##T ts_every_##T(const C *p, int64_t step) {     \
         return (ts_##T){TS_SEQ(TS_LANES_##B, TS_NTH, 0)};         \
     }
 
-#define TS_EVERY_8(T, C, B) TS_EVERY_NARROW(T, C, B)
-#define TS_EVERY_16(T, C, B) TS_EVERY_NARROW(T, C, B)
-#define TS_EVERY_32(T, C, B) TS_EVERY_WIDE(T, C, B)
-#define TS_EVERY_64(T, C, B) TS_EVERY_WIDE(T, C, B)
+#define TS_EVERY_8(T, C, B) TS_EVERY_NARROW(T, C, B) TS_NO_EVERY_MASK(T, C, B)
+#define TS_EVERY_16(T, C, B) TS_EVERY_NARROW(T, C, B) TS_NO_EVERY_MASK(T, C, B)
+#define TS_EVERY_32(T, C, B) TS_EVERY_WIDE(T, C, B) TS_EVERY_MASK(T, C, B)
+#define TS_EVERY_64(T, C, B) TS_EVERY_WIDE(T, C, B) TS_EVERY_MASK(T, C, B)
 #define TS_EVERY(T, C, B, U, CU) TS_EVERY_##B(T, C, B)
 TS_ALL(TS_EVERY)
 #undef TS_EVERY
@@ -59,6 +77,9 @@ TS_ALL(TS_EVERY)
 #undef TS_EVERY_32
 #undef TS_EVERY_64
 #undef TS_EVERY_WIDE
+#undef TS_EVERY_MASK
+#undef TS_NO_EVERY_MASK
+#undef TS_EVEN_OF
 #undef TS_EVERY_NARROW
 #undef TS_NTH
 #undef TS_PICK

@@ -404,12 +404,14 @@ TS_UNSIGNED(TS_UNSIGNED_SHIFTS)
     }                                                                                             \
     TS_INLINE ts_##T ts_load_strided_first_##T(const C *p, int64_t stride, int64_t k) {           \
         if (stride == 1) return ts_load_first_##T(p, k);                                          \
+        if (ts_is_every_mask_##T(stride)) return ts_every_mask_##T(p, ts_first_m##B(k));          \
         C lanes[TS_LANES_##B] = {0};                                                              \
         for (int64_t i = 0; i < k; i++) lanes[i] = p[i * stride];                                 \
         return ts_load_##T(lanes);                                                                \
     }                                                                                             \
     TS_INLINE ts_##T ts_load_strided_mask_##T(const C *p, int64_t stride, ts_m##B m) {            \
         if (stride == 1) return ts_load_mask_##T(p, m);                                           \
+        if (ts_is_every_mask_##T(stride)) return ts_every_mask_##T(p, m);                         \
         C active[TS_LANES_##B], lanes[TS_LANES_##B];                                              \
         ts_store_##T(active, ts_select_##T(m, ts_set_##T(1), ts_set_##T(0)));                     \
         for (int64_t i = 0; i < TS_LANES_##B; i++) lanes[i] = active[i] != 0 ? p[i * stride] : 0; \

@@ -75,6 +75,19 @@ TS_INLINE ts_u8 ts_shift_bytes(ts_u8 prev, ts_u8 cur, int64_t n) {
 
 #include "ts_simd_lanemask.h"
 
+/* For two vectors of which every second lane is asked for: the mask of the first, or of the second. */
+#define TS_SPREAD_32(i) ((i) % 2 ? TS_LANES_32 : (i) / 2)
+#define TS_SPREAD_64(i) ((i) % 2 ? TS_LANES_64 : (i) / 2)
+#define TS_SPREAD(B)                                                                                \
+    TS_INLINE ts_m##B ts_spread_m##B(ts_m##B m, bool second) {                                      \
+        const ts_m##B none = {0};                                                                   \
+        return second ? __builtin_shufflevector(m, none, TS_SEQ(TS_LANES_##B, TS_SPREAD_##B, TS_LANES_##B)) \
+                      : __builtin_shufflevector(m, none, TS_SEQ(TS_LANES_##B, TS_SPREAD_##B, 0));   \
+    }
+TS_SPREAD(32)
+TS_SPREAD(64)
+#undef TS_SPREAD
+
 #define TS_FLOAT_MINMAX(T, S)                                           \
     TS_INLINE ts_##T ts_min_##T(ts_##T a, ts_##T b) {                   \
         return ts_select_##T(ts_eq_##T(a, a), _mm256_min_##S(a, b), a); \

@@ -21,6 +21,15 @@ typedef __mmask8 ts_m64;
 TS_WIDTHS(TS_MASKS)
 #undef TS_MASKS
 
+/* For two vectors of which every second lane is asked for: the mask of the first, or of the second. */
+#define TS_SPREAD(B)                                                                       \
+    TS_INLINE ts_m##B ts_spread_m##B(ts_m##B m, bool second) {                             \
+        return (ts_m##B)(_pdep_u32(m, 0x55555555) >> (second ? TS_LANES_##B : 0));         \
+    }
+TS_SPREAD(32)
+TS_SPREAD(64)
+#undef TS_SPREAD
+
 #define TS_MASK_PAIR(U, T, n)                                                    \
     TS_INLINE ts_m##U ts_lo_m##U##_m##T(ts_m##T m) { return (ts_m##U)m; }        \
     TS_INLINE ts_m##U ts_hi_m##U##_m##T(ts_m##T m) { return (ts_m##U)(m >> n); } \

@@ -40,6 +40,9 @@ from .prelude import Parts, Prelude
 PICKED = (2, 3, 4)
 """Strides at which elements are picked from vectors, where they are known (`ts_every.h`)."""
 
+PICKED_UNDER_MASKS = (2,)
+"""The same, where some elements are left out."""
+
 _LONG = 2000
 """Characters of a mask that is named: each load in a selection has it in its text, and so have the
 masks of what is in the selection's condition.
@@ -299,7 +302,8 @@ class Vectors:
         def loaded(stride: str) -> str:
             return f"ts_load_strided{form}_{suffix}({', '.join((p, stride, *last))})"
 
-        if form or step.dense not in PICKED or step.stride == str(step.dense):
+        picked = PICKED_UNDER_MASKS if form else PICKED
+        if step.dense not in picked or step.stride == str(step.dense):
             return loaded(step.stride)
         dense = str(step.dense)
         return f"({step.stride} == {dense} ? {loaded(dense)} : {loaded(step.stride)})"
