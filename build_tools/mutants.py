@@ -75,7 +75,10 @@ TESTS = {
         "tests/commands/test_tune.py",
         "tests/test_costs.py",
     ),
-    "runtime": ("tests/runtime/test_overlap.py", "tests/runtime/test_threads.py"),
+    "runtime": (
+        *(f"tests/runtime/test_{name}.py" for name in ("overlap", "threads")),
+        "tests/simd/test_picks.py",
+    ),
     "binding": tuple(
         f"tests/runtime/test_gpu_{name}.py" for name in ("calls", "graphs", "libraries")
     ),
