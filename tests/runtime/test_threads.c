@@ -167,6 +167,20 @@ static void slow_grains(void)
         CHECK(ts_parallel(take_long, &at, 0, 4, 1, 2) == TS_OK);
     }
 }
+
+static int add_up(const void *env, int64_t lower, int64_t upper)
+{
+    **(atomic_int *const *)env += (int)(upper - lower);
+    return TS_OK;
+}
+
+/* As a machine may have processors. */
+static void more_threads_than_there_may_be(void)
+{
+    atomic_int sum = 0, *at = &sum;
+    CHECK(ts_parallel(add_up, &at, 0, 3 * TS_MOST_THREADS, 1, 2 * TS_MOST_THREADS) == TS_OK);
+    CHECK(sum == 3 * TS_MOST_THREADS);
+}
 #endif
 
 /* What f prints, and how it ends, is the parent's to judge. With AddressSanitizer it does not run: a
@@ -335,6 +349,7 @@ int main(void)
     slow_grains();
     in_child(fault);
     in_child(use_up_threads);
+    more_threads_than_there_may_be();
 #endif
     workspace();
     large_workspace();

@@ -63,7 +63,6 @@ typedef struct worker { /* on its own stack; under the lock */
     pthread_cond_t woken_up;
     bool asleep;
     places at;
-    int caller; /* the processor of its last loop's */
     struct worker *further; /* the one that fell asleep before it */
 } worker;
 
@@ -135,8 +134,7 @@ static moment this_moment(void)
 static moment note_whether_set_aside(moment since)
 {
     const moment now = this_moment();
-    if (now.time - since.time - (now.ran - since.ran) > SET_ASIDE &&
-        waited_for_processor() > SET_ASIDE / 2)
+    if (now.time - since.time - (now.ran - since.ran) > SET_ASIDE && times_preempted())
         note_crowded(now.time);
     return now;
 }
@@ -241,15 +239,14 @@ static region *wait_for_region(worker *self, moment *since)
         const bool found = look_until_changed(&times_put_up, before);
         if (!found) {
             *since = note_whether_set_aside(*since);
-            keep_off(self->thread, &self->at, self->caller); /* here it takes the next one no time */
-            waited_for_processor();                          /* so it is known from here on */
+            times_preempted(); /* from here on */
         }
         take_lock();
         if (!found && !wanting()) {
             sleep_until_woken(self);
             *since = this_moment();
-            if (since->time - last_wake > SET_ASIDE)
-                note_crowded(since->time);
+            if (since->time - atomic_exchange(&last_wake, since->time) > SET_ASIDE)
+                note_crowded(since->time); /* once, however many were woken */
         }
     }
     return r;
@@ -258,8 +255,7 @@ static region *wait_for_region(worker *self, moment *since)
 static void *work(void *unused)
 {
     (void)unused;
-    worker self = {
-        .thread = pthread_self(), .woken_up = PTHREAD_COND_INITIALIZER, .caller = -1};
+    worker self = {.thread = pthread_self(), .woken_up = PTHREAD_COND_INITIALIZER};
     moment since = this_moment();
     take_lock();
     for (;;) {
@@ -269,9 +265,8 @@ static void *work(void *unused)
         r->helpers++;
         pthread_mutex_unlock(&lock);
         run_anywhere(&self.at);
-        self.caller = r->processor;
-        if (self.caller >= 0 && self.caller == this_processor()) { /* it has moved */
-            keep_off(self.thread, &self.at, self.caller);
+        if (r->processor >= 0 && r->processor == this_processor()) { /* it has moved */
+            keep_off(self.thread, &self.at, r->processor);
             run_anywhere(&self.at);
         }
         run_pieces(r, share);
@@ -389,6 +384,8 @@ int ts_parallel(ts_body body, const void *env, int64_t lower, int64_t upper, int
 {
     if (upper <= lower)
         return TS_OK;
+    if (threads > TS_MOST_THREADS)
+        threads = TS_MOST_THREADS;
     const int64_t most = grain > 1 ? (upper - lower) / grain : upper - lower;
     const int shares = most < threads ? (int)most : threads;
     if (shares <= 1 || inside)

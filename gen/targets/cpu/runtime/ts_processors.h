@@ -9,28 +9,24 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
+#include <sys/resource.h>
 
 #ifdef __linux__
 typedef struct places { /* a thread's processors, and those of them that it may wake up on */
     bool fewer;
-    int but; /* these are all but this one, where they are fewer */
     cpu_set_t all, some;
 } places;
 
 /* Which one the calling thread runs on, or a negative number where that is not known. */
 static int this_processor(void) { return sched_getcpu(); }
 
-/* The thread may run on any processor but this one, until `run_anywhere`. */
+/* The thread may run on any processor but this one, until `run_anywhere`. That is soon: whoever chooses
+   its processors meanwhile might choose just these, or more. */
 static void keep_off(pthread_t thread, places *at, int processor)
 {
-    cpu_set_t now;
-    if (processor < 0 || processor >= CPU_SETSIZE || (at->fewer && at->but == processor) ||
-        pthread_getaffinity_np(thread, sizeof now, &now))
+    if (processor < 0 || processor >= CPU_SETSIZE ||
+        pthread_getaffinity_np(thread, sizeof at->all, &at->all))
         return;
-    if (!at->fewer || !CPU_EQUAL(&now, &at->some)) /* or somebody else has chosen them meanwhile */
-        at->all = now;
-    at->but = processor;
     at->some = at->all;
     CPU_CLR((size_t)processor, &at->some);
     at->fewer =
@@ -46,20 +42,17 @@ static void run_anywhere(places *at)
     at->fewer = false;
 }
 
-/* For how many nanoseconds the calling thread waited for a processor that others had, since it asked last;
-   the largest number where the system does not say. A program that is stopped waits for none. */
-static int64_t waited_for_processor(void)
+/* How often the system took the calling thread's processor for others, since it asked last. To be stopped,
+   as a whole program may be, does not count. */
+static int64_t times_preempted(void)
 {
-    static _Thread_local int64_t before;
-    long long ran = 0, waited = 0;
-    FILE *file = fopen("/proc/thread-self/schedstat", "re");
-    if (!file)
-        return INT64_MAX;
-    const bool known = fscanf(file, "%lld %lld", &ran, &waited) == 2 && ran;
-    fclose(file);
-    const int64_t since = waited - before;
-    before = waited;
-    return known ? since : INT64_MAX;
+    static _Thread_local long before;
+    struct rusage use;
+    if (getrusage(RUSAGE_THREAD, &use))
+        return 1;
+    const long times = use.ru_nivcsw - before;
+    before = use.ru_nivcsw;
+    return times;
 }
 #else
 typedef struct places {
@@ -72,7 +65,7 @@ static void keep_off(pthread_t thread, places *at, int processor)
     (void)thread, (void)at, (void)processor;
 }
 static void run_anywhere(places *at) { (void)at; }
-static int64_t waited_for_processor(void) { return INT64_MAX; }
+static int64_t times_preempted(void) { return 1; } /* not known */
 #endif
 
 #endif
