@@ -3,8 +3,9 @@
     python build_tools/check_masks.py EXTENSION...
 
 gcc 12 may store a mask of 8 lanes as one byte and load 2 or 4, the rest of which are whatever the
-stack held. Prints each such load with its function; the exit status is 1 where there is one.
-Needs objdump.
+stack held. What is loaded as 8 bytes into a general register is another value, which the place held
+on another way through the function. Prints each such load with its function; the exit status is 1
+where there is one. Needs objdump.
 """
 
 import re
@@ -36,6 +37,7 @@ def wide_loads(listing: Iterable[str]) -> Iterator[tuple[str, str]]:
             size = _BYTES[found["size"]] if found else 0
             if not found and (found := _LOADED.search(line)):
                 size = _loaded(found["word"], found["register"])
+                size = 0 if size == 8 else size
             if found and size > stored.get(found["slot"], size):
                 yield function, line.strip()
 

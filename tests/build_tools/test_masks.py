@@ -24,6 +24,9 @@ LISTING = """\
     1038:\tkmovd  0x4(%rsp),%k2
 0000000000001040 <another_function>:
     1040:\tkmovd  0x4(%rsp),%k2
+0000000000001050 <a_pointer>:
+    1050:\tkmovb  %k2,(%rsp)
+    1054:\tmov    (%rsp),%rax
 """
 
 

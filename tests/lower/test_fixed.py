@@ -106,7 +106,9 @@ def test_what_a_condition_settles_is_checked(monkeypatch: pytest.MonkeyPatch) ->
     condition = next(v.when for r in spec.recipes for v in r.variants if v.when is not None)
     fixed.where(plain, condition, spec.sizes)
     monkeypatch.setattr(fixed, "resolve", lambda index, facts: add(index, 1))
-    with pytest.raises(Refused, match=r"block 'patch' is emitted with `x.* \+ 1.*` where `x"):
+    with pytest.raises(
+        Refused, match=r"block 'patch' is emitted with `phase.* \+ 1.*` where `phase"
+    ):
         fixed.where(plain, condition, spec.sizes)
 
 

@@ -247,7 +247,8 @@ def test_an_external_function_is_not_hidden_by_a_variable() -> None:
 def test_no_macro_of_a_header_is_handed_out(tmp_path: Path) -> None:
     source = tmp_path / "all.c"
     headers = ["math.h", "limits.h", "stdlib.h", "complex.h", "errno.h", "omp.h"]
-    own = [f'#include "{p.name}"\n' for p in RUNTIME.glob("ts_*.h")]
+    ours = {p.name for p in RUNTIME.glob("ts_*.h")} - {"ts_processors.h"}  # which the pool includes
+    own = [f'#include "{name}"\n' for name in sorted(ours)]
     source.write_text("".join(own) + "".join(f"#include <{name}>\n" for name in headers))
     command = [*jit.compiler_command(jit.lowest_level(), ()), "-dM", "-E", str(source)]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
