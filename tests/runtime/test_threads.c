@@ -1,6 +1,8 @@
 /* ts_parallel and the workspace, called as kernels call them. Prints nothing and exits 0 if right. */
+#define _GNU_SOURCE
 #include <inttypes.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -337,6 +339,17 @@ static void large_workspace(void)
     ts_workspace_release(small);
 }
 
+/* In a child, to which those that slept in its parent may still seem to be there to be woken. */
+static void keep_processors(void)
+{
+#ifdef __linux__
+    cpu_set_t before, after;
+    CHECK(sched_getaffinity(0, sizeof before, &before) == 0);
+    call_with_threads();
+    CHECK(sched_getaffinity(0, sizeof after, &after) == 0 && CPU_EQUAL(&before, &after));
+#endif
+}
+
 int main(void)
 {
     ts_install_fork_handlers();
@@ -344,6 +357,8 @@ int main(void)
     parallel_loops();
     many_callers();
     in_child(call_with_threads);
+    usleep(10000); /* workers fall asleep */
+    in_child(keep_processors);
 #ifndef _OPENMP
     stuck_threads();
     slow_grains();

@@ -24,7 +24,7 @@
 
 enum {
     PIECES = 4,    /* of a share, at most */
-    REMEMBERED = 64 /* loops whose time is known; a power of two */
+    REMEMBERED = 64 /* loops whose time is known */
 };
 
 /* Nanoseconds: for how long workers look for a loop, and callers for its end; what is more than the
