@@ -13,8 +13,8 @@ from gen.errors import TilesmithError
 from gen.ir.algebra import index
 from gen.ir.nodes import Binary, BinaryOp, Var
 from gen.ir.text.print_expr import expr_to_text
-from gen.lower import index_limits
-from gen.lower.index_limits import Limits, check, smallest
+from gen.lower.index_limits import Limits, _last, check, smallest
+from gen.lower.ranges import Known, range_between, range_of
 from gen.lower.variants import limits_of
 from gen.pipeline import schedule
 from gen.targets.cpu.levels import Level
@@ -224,6 +224,11 @@ def test_the_smallest_of_several() -> None:
 def test_the_sides_of_a_minimum_fit_together(op: BinaryOp) -> None:
     """Which is taken may be decided by their difference."""
     side = Binary(BinaryOp.MUL, Var("n"), index(2**31))
-    known: index_limits._Known = {Var("n"): index_limits._range(0, 2**31)}
-    assert index_limits._of(side, known).peak == 2**62
-    assert index_limits._of(Binary(op, side, side), known).peak == 2**63
+    known: Known = {Var("n"): range_between(0, 2**31)}
+    assert range_of(side, known).peak == 2**62
+    assert range_of(Binary(op, side, side), known).peak == 2**63
+
+
+@pytest.mark.parametrize("end", [1, 30, 33, 63])
+def test_the_last_that_fits_is_found_wherever_it_is(end: int) -> None:
+    assert [_last(lambda e, k=k: e <= k, end) for k in range(-1, end)] == [*range(-1, end)]
