@@ -100,22 +100,33 @@ def _loop(loop: ir.Loop, facts: Facts, in_edge: bool) -> ir.Stmt:
 
 def _fused(stmt: ir.Delinearize, facts: Facts, in_edge: bool) -> ir.Stmt:
     """A fused loop cannot be cut, as the parts of one of its variables are no range of it. Where a
-    tile in registers is inside, an If is around the full part, and one around the edge: else all
-    tiles would be as small as those at the edge are.
+    tile in registers is inside, an If is around the full part, and one around each edge: else all
+    tiles would be as small as those at the edges are.
     """
     inside = facts.inside(stmt)
     tile = any(b.scope is ir.Scope.REGISTER for b in _temporaries(stmt.body))
-    for var, extent in zip(stmt.vars, stmt.extents, strict=True) if tile and not in_edge else ():
-        loop = ir.Loop(var, index(0), extent, ir.LoopKind.SERIAL, stmt.body)
-        first, last = _full_part(loop, inside, in_edge)
+    along = [
+        ir.Loop(var, index(0), extent, ir.LoopKind.SERIAL, stmt.body)
+        for var, extent in zip(stmt.vars, stmt.extents, strict=True)
+        if tile and not in_edge
+    ]
+    return replace(stmt, body=_parted(stmt.body, along, inside, in_edge))
+
+
+def _parted(body: ir.Stmt, along: Sequence[ir.Loop], facts: Facts, in_edge: bool) -> ir.Stmt:
+    """The body, by itself where it is full along all of the loops."""
+    for k, loop in enumerate(along):
+        first, last = _full_part(loop, facts, in_edge)
         if first is None and last is not None:
-            full, edge = less(ir.Var(var), last), ir.Binary(ir.BinaryOp.LE, last, ir.Var(var))
-            parts = (
-                ir.If(full, _visit(stmt.body, inside.where(full), in_edge)),
-                ir.If(edge, _visit(stmt.body, inside.where(edge), True)),
+            var = ir.Var(loop.var)
+            full, edge = less(var, last), ir.Binary(ir.BinaryOp.LE, last, var)
+            return ir.Seq(
+                (
+                    ir.If(full, _parted(body, along[k + 1 :], facts.where(full), in_edge)),
+                    ir.If(edge, _visit(body, facts.where(edge), in_edge=True)),
+                )
             )
-            return replace(stmt, body=ir.Seq(parts))
-    return replace(stmt, body=_visit(stmt.body, inside, in_edge))
+    return _visit(body, facts, in_edge)
 
 
 def _worth_a_thread(loop: ir.Loop) -> bool:

@@ -551,3 +551,32 @@ def test_whole_tiles_in_a_fused_loop_have_no_masks() -> None:
     assert all(b.predicate == TRUE for b in blocks(whole))
     assert expr_to_text(edge.condition) == "n // 4 <= t.j_0"
     assert all(b.predicate != TRUE for b in blocks(edge))
+
+
+def test_tiles_that_are_whole_both_ways_in_a_fused_loop_have_no_guards() -> None:
+    before = start(FUSED_TILES)
+    recipe = """\
+- split: {loop: t.i, factors: [null, 2]}
+- split: {loop: t.j, factors: [null, 4]}
+- reorder: {loops: [t.i_0, t.j_0, t.k, t.i_1, t.j_1]}
+- reverse_compute_at: {block: y, loop: t.j_0}
+- decompose_reduction: {block: t, loop: t.k}
+- set_scope: {buffer: t, scope: register}
+- unroll: {loop: t.init.i_1}
+- vectorize: {loop: t.init.j_1, width: 4}
+- unroll: {loop: t.i_1}
+- vectorize: {loop: t.j_1, width: 4}
+- unroll: {loop: y.i}
+- vectorize: {loop: y.j, width: 4}
+- fuse: {loops: [t.i_0, t.j_0], as: t.tiles}"""
+    state = lower(schedule(before, recipe)[-1].state, Cpu(Level.V2).lowering)
+    prove(before.kernel, state)
+    assert_same(before.kernel, state.kernel, (0, 1, 2, 3, 5, 9))
+    whole = [
+        n
+        for n in walk(state.kernel)
+        if isinstance(n, If) and all(b.predicate == TRUE for b in blocks(n))
+    ]
+    assert [expr_to_text(n.condition) for n in whole] == ["t.j_0 < n // 4"]
+    (rows,) = (n for n in walk(state.kernel) if isinstance(n, If) and whole[0] in (*walk(n),)[1:])
+    assert expr_to_text(rows.condition) == "t.i_0 < m // 2"
