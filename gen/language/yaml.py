@@ -8,7 +8,7 @@ and tags of their own are refused.
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from enum import Enum
 from types import NoneType, UnionType
@@ -220,7 +220,9 @@ def _convert(node: ParsedNode, source: SourceText) -> Node:
         case ScalarNode():
             return _scalar(node, span, source)
         case SequenceNode():
-            return List(tuple(_convert(item, source) for item in node.value), span)
+            items = tuple(_convert(item, source) for item in node.value)
+            _check_whole(node, items)
+            return List(items, span)
         case MappingNode():
             return Map(_entries(node, source), span)
         case _:
@@ -239,7 +241,22 @@ def _entries(node: MappingNode, source: SourceText) -> tuple[tuple[Scalar, Node]
                 f"the key '{key.text}' is given twice, first in line {first.line}", key.span
             )
         entries[key.text] = (key, _convert(value, source))
+    _check_whole(node, [value for _, value in entries.values()])
     return tuple(entries.values())
+
+
+_TO_COMMA = re.compile(r"(?:[^(),\]}]|\((?:[^()]|\([^()]*\))*\))+")  # outside of parentheses
+
+
+def _check_whole(node: MappingNode | SequenceNode, values: Sequence[Node]) -> None:
+    """Refuses values in braces or brackets that a comma between parentheses has cut short."""
+    for value in (v for v in values if isinstance(v, Scalar) and node.flow_style):
+        rest = value.span.text[value.span.column - 1 :]
+        if value.text.count("(") > value.text.count(")") and rest.startswith(f"{value.text},"):
+            whole = _TO_COMMA.match(rest)
+            hint = f'quote it: "{whole[0]}"' if whole and value.text in whole[0] else None
+            what = f"'{value.text}' ends at a comma: in braces and brackets that ends a value"
+            raise SpecError(what, value.span, hint)
 
 
 _INT = re.compile(r"[-+]?[0-9]+")

@@ -68,6 +68,32 @@ def test_brackets_in_braces_are_to_be_quoted(text: str, hint: str | None) -> Non
 
 
 @pytest.mark.parametrize(
+    ("text", "value", "hint"),
+    [
+        ("{k: max(h, 1)}", "max(h", 'quote it: "max(h, 1)"'),
+        ("{k: 2 * max(h, (a + 1) // 2) + 1, l: 2}", "2 * max(h",
+         'quote it: "2 * max(h, (a + 1) // 2) + 1"'),
+        ("[null, max(a, b, 1)]", "max(a", 'quote it: "max(a, b, 1)"'),
+        ("{k: max(h, 1}", "max(h", None),
+    ],
+)  # fmt: skip
+def test_commas_between_parentheses_are_to_be_quoted(
+    text: str, value: str, hint: str | None
+) -> None:
+    with pytest.raises(SpecError) as info:
+        yaml.parse(text, "k.yaml")
+    assert str(info.value).startswith(
+        f"k.yaml:1:{text.index(value) + 1}: error: '{value}' ends at a comma:"
+    )
+    assert info.value.hint == hint
+
+
+def test_what_is_quoted_may_have_any_parentheses() -> None:
+    yaml.parse('{k: "max(h", l: 1}', "k.yaml")
+    yaml.parse("- max(h, 1", "k.yaml")
+
+
+@pytest.mark.parametrize(
     ("text", "message", "hint", "column"),
     [
         ("{lop: x}", "unknown key 'lop' in split", "did you mean 'loop'?", 2),
