@@ -102,8 +102,11 @@ def _arithmetic(expr: ir.Binary, at: Frame) -> isl.PwAff:
             return lhs.min(rhs)
         case ir.BinaryOp.MAX:
             return lhs.max(rhs)
-        case ir.BinaryOp.MUL if lhs.is_cst() or rhs.is_cst():
-            return lhs.mul(rhs)
+        case ir.BinaryOp.MUL:
+            product = _product(lhs, rhs, at)
+            if product is None:
+                raise NotAffine(expr)
+            return product
         case ir.BinaryOp.FLOORDIV | ir.BinaryOp.MOD:
             quotient = lhs.div(rhs).floor() if _positive(rhs) else _quotient(lhs, rhs, at)
             if quotient is None:
@@ -130,6 +133,38 @@ def _with_number(op: ir.BinaryOp, lhs: isl.PwAff, number: isl.Val) -> isl.PwAff 
             return lhs.mod_val(number)
         case _:
             return None
+
+
+MOST_FACTOR = 16
+
+
+def _product(lhs: isl.PwAff, rhs: isl.PwAff, at: Frame) -> isl.PwAff | None:
+    """The product, where a factor is a number, or one of few numbers at the frame's points: with p
+    of 0 and 1, `p * (n // 2)` is 0 or n // 2. None where it may be beyond MOST_FACTOR, above or
+    below 0.
+    """
+    if lhs.is_cst() or rhs.is_cst():
+        return lhs.mul(rhs)
+    least, most = at.constant(-MOST_FACTOR), at.constant(MOST_FACTOR)
+    for factor, other in ((lhs, rhs), (rhs, lhs)):
+        few = factor.ge_set(least).intersect(factor.le_set(most))
+        if at.known is not None and at.known.is_subset(few):
+            pieces = [
+                (other.mul(at.constant(number)), here)
+                for number in range(-MOST_FACTOR, MOST_FACTOR + 1)
+                if not at.known.is_disjoint(here := factor.eq_set(at.constant(number)))
+            ]
+            return _chosen(pieces) if pieces else at.constant(0)
+    return None
+
+
+def _chosen(pieces: Sequence[tuple[isl.PwAff, isl.Set]]) -> isl.PwAff:
+    """The function that is each piece's where that is, and the last one's elsewhere."""
+    *others, (result, _) = pieces
+    for piece, here in others:
+        elsewhere = result.intersect_domain(here.complement())
+        result = piece.intersect_domain(here).union_add(elsewhere)
+    return result
 
 
 MOST_QUOTIENT = 16
@@ -159,11 +194,7 @@ def _quotient(lhs: isl.PwAff, rhs: isl.PwAff, at: Frame) -> isl.PwAff | None:
             rest = rest.subtract(here)
     if not rest.is_empty():
         return None
-    *others, (result, _) = pieces or [(at.constant(0), rest)]
-    for quotient, here in others:
-        elsewhere = result.intersect_domain(here.complement())
-        result = quotient.intersect_domain(here).union_add(elsewhere)
-    return result
+    return _chosen(pieces) if pieces else at.constant(0)
 
 
 def _positive(value: isl.PwAff) -> bool:
