@@ -105,28 +105,26 @@ def _fused(stmt: ir.Delinearize, facts: Facts, in_edge: bool) -> ir.Stmt:
     """
     inside = facts.inside(stmt)
     tile = any(b.scope is ir.Scope.REGISTER for b in _temporaries(stmt.body))
+    if in_edge or not tile:
+        return replace(stmt, body=_visit(stmt.body, inside, in_edge))
     along = [
         ir.Loop(var, index(0), extent, ir.LoopKind.SERIAL, stmt.body)
         for var, extent in zip(stmt.vars, stmt.extents, strict=True)
-        if tile and not in_edge
     ]
-    return replace(stmt, body=_parted(stmt.body, along, inside, in_edge))
+    return replace(stmt, body=_parted(stmt.body, along, inside))
 
 
-def _parted(body: ir.Stmt, along: Sequence[ir.Loop], facts: Facts, in_edge: bool) -> ir.Stmt:
+def _parted(body: ir.Stmt, along: Sequence[ir.Loop], facts: Facts) -> ir.Stmt:
     """The body, by itself where it is full along all of the loops."""
     for k, loop in enumerate(along):
-        first, last = _full_part(loop, facts, in_edge)
+        first, last = _full_part(loop, facts, in_edge=False)
         if first is None and last is not None:
             var = ir.Var(loop.var)
             full, edge = less(var, last), ir.Binary(ir.BinaryOp.LE, last, var)
-            return ir.Seq(
-                (
-                    ir.If(full, _parted(body, along[k + 1 :], facts.where(full), in_edge)),
-                    ir.If(edge, _visit(body, facts.where(edge), in_edge=True)),
-                )
-            )
-    return _visit(body, facts, in_edge)
+            whole = _parted(body, along[k + 1 :], facts.where(full))
+            rest = _visit(body, facts.where(edge), in_edge=True)
+            return ir.Seq((ir.If(full, whole), ir.If(edge, rest)))
+    return _visit(body, facts, in_edge=False)
 
 
 def _worth_a_thread(loop: ir.Loop) -> bool:
