@@ -49,7 +49,7 @@ from gen.targets.cpu import updates as update
 from gen.targets.cuda import target as cuda
 from gen.targets.cuda.emit import sources
 
-NUMBER_OF_SEQUENCES = 50
+NUMBER_OF_SEQUENCES = 80
 
 
 def unproved(plain: Kernel, state: Scheduled, bench: Workbench) -> None:
