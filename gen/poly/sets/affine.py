@@ -145,10 +145,12 @@ def _product(lhs: isl.PwAff, rhs: isl.PwAff, at: Frame) -> isl.PwAff | None:
     """
     if lhs.is_cst() or rhs.is_cst():
         return lhs.mul(rhs)
+    if at.known is None:
+        return None
     least, most = at.constant(-MOST_FACTOR), at.constant(MOST_FACTOR)
     for factor, other in ((lhs, rhs), (rhs, lhs)):
         few = factor.ge_set(least).intersect(factor.le_set(most))
-        if at.known is not None and at.known.is_subset(few):
+        if at.known.is_subset(few):
             pieces = [
                 (other.mul(at.constant(number)), here)
                 for number in range(-MOST_FACTOR, MOST_FACTOR + 1)
