@@ -76,6 +76,11 @@ class Around:
     def all_conditions(self) -> tuple[ir.Expr, ...]:
         return (*(self.outer.all_conditions if self.outer else ()), *self.conditions)
 
+    @property
+    def outermost(self) -> "Around":
+        """What is around all, with no variable of its own."""
+        return self.outer.outermost if self.outer else self
+
     def constant(self, expr: ir.Expr) -> int | None:
         """The value of an index expression that is one number, whatever variables are."""
         if isinstance(expr, ir.Const) and expr.dtype is INDEX:

@@ -23,7 +23,16 @@ from ...ir import nodes as ir
 from ...ir.algebra import TRUE, conjuncts, dtype_of, index
 from ...ir.interpret.evaluate import identity
 from ...ir.text.print_expr import expr_to_text
-from ...ir.walk import blocks, buffers, loads, map_children, substitute, targets, walk
+from ...ir.walk import (
+    blocks,
+    buffers,
+    loads,
+    map_children,
+    substitute,
+    targets,
+    variables,
+    walk,
+)
 from ..sets.extract import outline
 from ..witness import Refused
 from .expressions import Around, Site, Unknown
@@ -271,16 +280,13 @@ def _check_follows(
     known = _texts(given)
     parts = [p for c in (*other.all_conditions, *asked) for p in conjuncts(c)]
     parts = [p for p in dict.fromkeys(parts) if repr(p) not in known and p != TRUE]
-    held, named = _held(around, given, parts)
-    place = Site(held, (), ())
-    for part, condition in zip(parts, named, strict=True):
-        place, holds = _implied_at(place, condition)
-        if not holds:
-            raise Refused(
-                f"block '{block.name}': narrowed, it would combine values in {how} iterations:"
-                f" `{expr_to_text(part)}` is not known",
-                span=block.span,
-            )
+    part = _not_implied(around, given, parts)
+    if part is not None:
+        raise Refused(
+            f"block '{block.name}': narrowed, it would combine values in {how} iterations:"
+            f" `{expr_to_text(part)}` is not known",
+            span=block.span,
+        )
 
 
 def _texts(conditions: Sequence[ir.Expr]) -> set[str]:
@@ -288,8 +294,41 @@ def _texts(conditions: Sequence[ir.Expr]) -> set[str]:
 
 
 def _implied(around: Around, guards: tuple[ir.Expr, ...], condition: ir.Expr) -> bool:
-    held, (named,) = _held(around, (*around.all_conditions, *guards), (condition,))
-    return _implied_at(Site(held, (), ()), named)[1]
+    return _not_implied(around, (*around.all_conditions, *guards), (condition,)) is None
+
+
+def _not_implied(
+    around: Around, given: tuple[ir.Expr, ...], asked: Sequence[ir.Expr]
+) -> ir.Expr | None:
+    """The first of what is asked that what is given does not imply. It is asked of the few that
+    have to do with it first: isl takes the longer, the more it is told.
+    """
+    related = _related(given, asked)
+    left = _first_unknown(around, related, asked)
+    return left if left is None or related == given else _first_unknown(around, given, asked)
+
+
+def _first_unknown(
+    around: Around, given: tuple[ir.Expr, ...], asked: Sequence[ir.Expr]
+) -> ir.Expr | None:
+    held, named = _held(around, given, asked)
+    place = Site(held, (), ())
+    for part, condition in zip(asked, named, strict=True):
+        place, holds = _implied_at(place, condition)
+        if not holds:
+            return part
+    return None
+
+
+def _related(given: tuple[ir.Expr, ...], asked: Sequence[ir.Expr]) -> tuple[ir.Expr, ...]:
+    """What is given of the variables that are asked about, and of all that are in that."""
+    names = frozenset[str]().union(*map(variables, asked))
+    while True:
+        kept = tuple(e for e in given if not names.isdisjoint(variables(e)))
+        wider = names.union(*map(variables, kept))
+        if wider == names:
+            return kept
+        names = wider
 
 
 def _implied_at(place: Site, condition: ir.Expr) -> tuple[Site, bool]:
@@ -319,8 +358,8 @@ def _held(
 
     known = [named(e) for e in given]
     known += [ir.Binary(ir.BinaryOp.EQ, ir.Var(name), value) for value, name in names.items()]
-    alone = Around(around.parameters, around.context)
-    return alone.enter((*around.all_variables, *names.values()), *known), tuple(map(named, asked))
+    held = around.outermost.enter((*around.all_variables, *names.values()), *known)
+    return held, tuple(map(named, asked))
 
 
 def _is_held(expr: ir.Expr) -> bool:
