@@ -93,14 +93,13 @@ class Around:
 
     def equal(self, a: ir.Expr, b: ir.Expr) -> bool:
         """Whether index expressions are equal wherever the outermost of the statements around is
-        that their variables need. Nearly all that are equal are so there, and blocks ask the same
-        again and again: `(8*i + 3) % 8` in each place of a tile.
+        that their variables need: nearly all that are equal are so there.
         """
         if self.outer and (variables(a) | variables(b)).isdisjoint(self.variables):
             return self.outer.equal(a, b)
-        if (a, b) not in self._answers:
-            self._answers[a, b] = self._equal(a, b)
-        return self._answers[a, b]
+        if (a, b) not in self.answers:
+            self.answers[a, b] = self._equal(a, b)
+        return self.answers[a, b]
 
     def _equal(self, a: ir.Expr, b: ir.Expr) -> bool:
         try:
@@ -113,7 +112,8 @@ class Around:
         return {}
 
     @cached_property
-    def _answers(self) -> dict[tuple[ir.Expr, ir.Expr], bool]:
+    def answers(self) -> dict[object, bool]:
+        """Which two are equal: blocks ask it of `(8*i + 3) % 8` in each place of a tile."""
         return {}
 
     @cached_property
@@ -164,8 +164,8 @@ def head_of(node: ir.Node) -> tuple[object, ...]:
 
 
 def _identical(a: ir.Node, b: ir.Node) -> bool:
-    """Whether the two are one expression, of which nothing has to be known. Of statements, whose
-    combiners have expressions of their own, only the same one is.
+    """Whether the two are one expression. Of statements, whose combiners have expressions of their
+    own, only the same one is.
     """
     if a is b:
         return True
@@ -333,24 +333,26 @@ class Site:
                 ir.Update(ir.DefinedCombiner() as ours),
                 ir.Update(ir.DefinedCombiner() as theirs),
             ):
-                outside = Around(
-                    self.around.parameters, self.around.context, fuses=self.around.fuses
-                )
-                alone = Site(outside, (), self.unknown)
-                return repr(replace(ours, combined=())) == repr(
-                    replace(theirs, combined=())
-                ) and all(
-                    alone.same(x, y) for x, y in zip(ours.combined, theirs.combined, strict=True)
-                )
+                alone = Site(self.around.outermost, (), self.unknown)
+                pairs = zip(ours.combined, theirs.combined, strict=True)
+                alike = repr(replace(ours, combined=())) == repr(replace(theirs, combined=()))
+                return alike and all(alone.same(x, y) for x, y in pairs)
             case _:
                 return True
 
     def _equal(self, a: ir.Expr, b: ir.Expr, where: isl.Set | None) -> bool:
+        """The blocks of an unrolled loop ask the same of everywhere that they run."""
+        answers, question = self.around.answers, (a, b, self.guards, self.unknown, self.asked)
+        if where is None and question in answers:
+            return answers[question]
         ours, theirs = self.affine(a, where), self.affine(b, where)
+        here = self.domain if where is None else where
         if ours is None or theirs is None:
             return False
-        here = self.domain if where is None else where
-        return bool(here.is_subset(ours.eq_set(theirs)))
+        found = bool(here.is_subset(ours.eq_set(theirs)))
+        if where is None:
+            answers[question] = found
+        return found
 
     def _same_sides(
         self, a: ir.Expr, b: ir.Expr, select: ir.Select, holds: isl.Set, where: isl.Set | None
