@@ -149,8 +149,7 @@ def _product(lhs: isl.PwAff, rhs: isl.PwAff, at: Frame) -> isl.PwAff | None:
         return None
     least, most = at.constant(-MOST_FACTOR), at.constant(MOST_FACTOR)
     for factor, other in ((lhs, rhs), (rhs, lhs)):
-        few = factor.ge_set(least).intersect(factor.le_set(most))
-        if at.known.is_subset(few):
+        if at.known.is_subset(factor.le_set(most)) and at.known.is_subset(factor.ge_set(least)):
             pieces = [
                 (other.mul(at.constant(number)), here)
                 for number in range(-MOST_FACTOR, MOST_FACTOR + 1)
