@@ -170,7 +170,7 @@ def _asked(
     nest, free = nest_of(draft.kernel, block), replace(draft, when=())
     for rule in (*rules.rules, rules.fallback):
         try:
-            drafts = _made(rule.apply(free, nest), block, draft.when)
+            drafts = _made(rule.apply(free, nest), block, draft.when, most)
             if works is not None:
                 drafts = _working_ones(drafts, works)
         except Declined as reason:
@@ -180,20 +180,20 @@ def _asked(
         except (LookupError, StopIteration) as fault:  # a tree of which the rule did not think
             declined.append((rule.name, f"{FAULT}: {fault!r}"))
         else:
-            return _kept(draft, drafts, most), TakenBlock(block, rule.name, tuple(declined))
+            return _under(draft, drafts), TakenBlock(block, rule.name, tuple(declined))
     return [draft.settled(block)], TakenBlock(block, "none", tuple(declined))
 
 
-def _made(drafts: Iterable[Draft], block: str, when: tuple[str, ...]) -> Sequence[Draft]:
-    """Those that a rule makes, proved, up to the one that goes on under the same conditions: none
-    but that is then kept.
+def _made(drafts: Iterable[Draft], block: str, when: tuple[str, ...], most: int) -> Sequence[Draft]:
+    """Those that a rule makes, proved: the one that goes on under the same conditions alone, if
+    there is one, else `most` of them, or the last alone.
     """
     found: list[Draft] = []
     for draft in drafts:
-        found.append(draft.settled(block).proved())
+        found.append(draft.settled(block))
         if when and draft.when == when:
-            break
-    return found
+            return [found[-1].proved()]
+    return [draft.proved() for draft in (found if len(found) <= most else found[-1:])]
 
 
 def _working_ones(drafts: Sequence[Draft], works: Works) -> Sequence[Draft]:
@@ -206,15 +206,12 @@ def _working_ones(drafts: Sequence[Draft], works: Works) -> Sequence[Draft]:
     return [d for d in drafts if d is last or _refusal(d, works) is None]
 
 
-def _kept(before: Draft, drafts: Sequence[Draft], most: int) -> Sequence[Draft]:
+def _under(before: Draft, drafts: Sequence[Draft]) -> Sequence[Draft]:
     """The drafts, which were made without the conditions of before, under these. Where another
     block has variants of the same conditions, each goes with its like.
     """
-    like = [d for d in drafts if d.when == before.when]
-    if before.when and like:
-        return like[:1]
-    if len(drafts) > most:
-        drafts = drafts[-1:]
+    if before.when and drafts[0].when == before.when:
+        return drafts
     return [replace(d, when=before.when).under(*d.when) for d in drafts]
 
 
