@@ -46,6 +46,7 @@ IN_TURNS = {
         "kernels/test_on_gpus.py::test_asks_for_what_it_needs",
         "kernels/test_on_gpus.py::test_right_at_small_sizes",
         "kernels/test_sanitizers.py::test_sanitizers_find_nothing",
+        "kernels/test_sanitizers.py::test_what_is_planted_is_found",
         "kernels/test_shipped.py::test_layouts_of_inputs",
         "kernels/test_shipped.py::test_out_does_not_change_a_bit",
         "kernels/test_warnings.py::test_kernels_compile_without_warnings",
@@ -60,6 +61,7 @@ IN_TURNS = {
         "runtime/test_emulated_package.py::test_sizes",
         "schedule/rules/test_all.py::test_rules",
         "schedule/rules/test_gpu.py::test_recipes",
+        "schedule/rules/test_gpu.py::test_recipes_of_shipped_kernels",
         "schedule/rules/test_gpu.py::test_results",
         "schedule/rules/test_product.py::test_right",
         "schedule/rules/test_rows.py::test_right",
@@ -84,6 +86,7 @@ IN_TURNS = {
         "targets/test_transposes.py::test_rows_are_added_to_before_columns_are_wanted",
         "targets/test_transposes.py::test_rows_of_several_vectors",
         "test_complex.py::test_compiled",
+        "test_proofs.py::test_broken_trees_are_refused",
     )
 }
 """Tests of many cases that are alike. A quarter of these runs, other ones each day, where a run is
