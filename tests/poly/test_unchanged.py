@@ -322,6 +322,21 @@ def test_a_condition_may_cease_to_hold(around: str) -> None:
         check_unchanged(tree("p[i] = 0", f", where={guard}"), tree("p[i] = 0", ""))
 
 
+def test_an_answer_is_of_the_guards_that_it_was_asked_under() -> None:
+    """Two blocks in one place ask the same of an index, and run in other iterations."""
+
+    def tree(first: str, then: str) -> Kernel:
+        blocks = (
+            f'  with block("{name}", where=i < {most}):\n    y[i] = x[{read}]\n'
+            for name, most, read in (("a", 1, first), ("b", 2, then))
+        )
+        return kernel("for i in range(n):\n" + "".join(blocks))
+
+    check_unchanged(tree("i", "i"), tree("0", "i"))
+    with pytest.raises(Refused, match="block 'b' is emitted with"):
+        check_unchanged(tree("i", "i"), tree("0", "0"))
+
+
 def test_a_condition_that_reads_is_no_guard_of_each_iteration() -> None:
     """What the loop writes may change it, after the loop was entered."""
     block = 'with block("b"{}):\n{}p[j] = 0\n'
