@@ -63,6 +63,23 @@ def test_the_rows_of_a_sparse_matrix() -> None:
     check_narrowed(from_text(HEAD + BEFORE), from_text(HEAD + AFTER))
 
 
+FIRST_FEW = """\
+def k(n, at: int64[1], v: float32[n], y: InOut[float32[1]]):
+  if at[0] <= 3:
+    for k in range({last}):
+      with block("y"):
+        y[0] = combine.sum(y[0], v[k] if k < at[0] else 0.0)
+"""
+
+
+def test_what_is_known_of_data_alone() -> None:
+    """That `at[0]` is at most 3 says nothing of k by itself."""
+    before = from_text(FIRST_FEW.format(last="n"))
+    check_narrowed(before, from_text(FIRST_FEW.format(last="min(n, 3)")))
+    with pytest.raises(Refused, match="in fewer iterations: `k < min\\(n, 2\\)` is not known"):
+        check_narrowed(before, from_text(FIRST_FEW.format(last="min(n, 2)")))
+
+
 SET = """\
   for k in range(n):
         with block("v"):
