@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 from ..ir.algebra import dtype_of
-from ..ir.interpret.sizes import told
+from ..ir.interpret.sizes import Told, told
 from ..ir.nodes import Binary, Cast, Const, Expr, Intent, Var
 from ..ir.types import DType
 from ..lower.index_limits import SIZES
@@ -107,11 +107,11 @@ def _expressions(entry: Entry, what: str, texts: Sequence[str]) -> Iterator[str]
         size = entry.parsed(text)
         postfix = ", ".join([*_terms(entry, size), "{TS_END, 0}"])
         yield f"static const ts_term {terms}[] = {{{postfix}}};"
-        dim, more = told(size) or ("", 0)
-        if text in entry.named:  # whose axis tells nothing that a call would look for
-            dim = ""
-        found = entry.dims.index(dim) if dim in entry.dims else -1
-        items.append(f'{{"{text}", {terms}, {found}, {more}}}')
+        tells = told(size) or Told("")
+        # The axis of a named size tells nothing that a call would look for.
+        is_dim = tells.dim in entry.dims and text not in entry.named
+        found = entry.dims.index(tells.dim) if is_dim else -1
+        items.append(f'{{"{text}", {terms}, {found}, {tells.times}, {tells.more}}}')
     yield _array(f"static const ts_size {entry.kernel}_{what}[]", items or ["{0}"])
 
 

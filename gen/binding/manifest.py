@@ -325,7 +325,7 @@ def _size_problem(entry: Entry) -> str | None:
             return f"{text!r} has {unknown[0]!r}"
         if sum(1 for _ in walk(size)) >= _TERMS_LIMIT:
             return f"{text[:64]}... has more than {_TERMS_LIMIT} parts"
-    bound = {pair[0] for a in entry.inputs for e in a.core if (pair := told(parsed(e)))}
+    bound = {tells.dim for a in entry.inputs for e in a.core if (tells := told(parsed(e)))}
     for dim in entry.dims:
         if dim not in bound and dim != entry.loop_dim:
             return f"no input has dim {dim}, so that a call could not tell its extent"

@@ -2,7 +2,7 @@
 
 Input: syntax. Output: a `Size` an axis, and conditions in IR. Invariant: sizes are affine in dims
 and integer scalars, so that the prover knows them exactly, and every dim is told by an axis of an
-input that is the dim or differs from it by a number, or has its value under `sizes`.
+input that is the dim, or has it times a number and a number more; or has its value in `sizes`.
 """
 
 import re
@@ -210,15 +210,15 @@ def dims_in(arguments: tuple[Argument, ...], others: Collection[str]) -> tuple[s
     )
     dims = tuple(dict.fromkeys(name for name in names if name not in others))
     inputs = (a for a in arguments if a.intent is not ir.Intent.OUT)
-    known = {pair[0] for a in inputs for axis in a.shape if (pair := told(extent(axis)))}
+    known = {tells.dim for a in inputs for axis in a.shape if (tells := told(extent(axis)))}
     for a in arguments:
         for axis in a.shape:
             for dim in sorted(names_in(axis) - known - set(others)):
                 raise SpecError(
                     f"no input tells the size '{dim}'",
                     (None if isinstance(axis, str | int) else axis.span) or a.span,
-                    f"an input needs an axis {dim}, or {dim} and a number; or give it under"
-                    " 'sizes'",
+                    f"an input needs an axis {dim}, or one such as 4 * {dim} + 1; or give it"
+                    " under 'sizes'",
                 )
     return dims
 

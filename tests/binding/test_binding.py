@@ -79,13 +79,13 @@ def test_descriptors_of_sizes() -> None:
     valid = replace(
         ENTRY,
         arguments=(
-            EntryArgument("x", Intent.IN, "T", True, ("n + 2",)),
+            EntryArgument("x", Intent.IN, "T", True, ("3 * n + 2",)),
             EntryArgument("y", Intent.OUT, "T", True, ("(n - s) // 2",)),
         ),
         parameters=(EntryParameter("s", "int64"),),
         constraints=("s <= n",),
     )
-    assert valid.has_axis and valid.sizes == ("n + 2", "(n - s) // 2")
+    assert valid.has_axis and valid.sizes == ("3 * n + 2", "(n - s) // 2")
     assert entry_from_json(entry_to_json(valid)) == valid
     text = descriptors.descriptors([valid])
     assert "scale_axes_0[] = {2};" in text and "scale_axes_1[] = {3};" in text
@@ -93,9 +93,9 @@ def test_descriptors_of_sizes() -> None:
         "scale_sizes_1[] = {{TS_DIM, 1}, {TS_SCALAR, 0}, {TS_SUB, 0}, {TS_NUMBER, 2}, "
         "{TS_FLOORDIV, 0}, {TS_END, 0}};"
     ) in text
-    assert '    {"n + 2", scale_sizes_0, 1, 2},\n' in text
-    assert '    {"(n - s) // 2", scale_sizes_1, -1, 0},\n' in text
-    assert '    {"s <= n", scale_constraints_0, -1, 0},\n' in text
+    assert '    {"3 * n + 2", scale_sizes_0, 1, 3, 2},\n' in text
+    assert '    {"(n - s) // 2", scale_sizes_1, -1, 1, 0},\n' in text
+    assert '    {"s <= n", scale_constraints_0, -1, 1, 0},\n' in text
     lines = cython.docstring(valid).splitlines()
     assert "Sizes: n >= 1, s <= n." in lines
 

@@ -251,7 +251,7 @@ def edited(old: str, new: str) -> str:
 SCALED = edited("compute:", "scalars: {s: {type: int64}, f: {type: float64}}\ncompute:")
 ERRORS = [
     (edited('"T[n - k + 1]"', '"T[n - q + 1]"'), "no input tells the size 'q'", 9, 16),
-    (edited('"T[n]"', '"T[2 * n]"'), "no input tells the size 'n'", 7, 16),
+    (edited('"T[n]"', '"T[n // 2]"'), "no input tells the size 'n'", 7, 16),
     (edited('"T[n - k + 1]"', '"T[n * k]"'), "a product of sizes needs a number", 9, 16),
     (edited('"T[n - k + 1]"', '"T[n // k]"'), "sizes are divided by positive numbers alone", 9, 16),
     (edited('"T[n - k + 1]"', '"T[n % 0]"'), "sizes are divided by positive numbers alone", 9, 16),

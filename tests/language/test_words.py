@@ -112,7 +112,7 @@ ERRORS = [
     ("[none, relu, square]", '[relu, "a b"]',
      "a word begins with an ASCII letter, and has letters, digits and underscores", None),
     ("T[n]\", intent", "T[n + shape]\", intent", "no input tells the size 'shape'",
-     "an input needs an axis shape, or shape and a number; or give it under 'sizes'"),
+     "an input needs an axis shape, or one such as 4 * shape + 1; or give it under 'sizes'"),
 ]  # fmt: skip
 
 

@@ -71,6 +71,15 @@ def test_a_row_start_has_one_more(sized: ModuleType) -> None:
     assert sized.sparse(start[:1], column, value, np.ones(3)).shape == (0,)
 
 
+def test_an_axis_of_so_many_times_a_dim(sized: ModuleType) -> None:
+    x = normal(3, 15)
+    np.testing.assert_allclose(sized.moduli(x), np.hypot(x[:, 1::2], x[:, 2::2]), rtol=1e-12)
+    assert sized.moduli(x[:, :1]).shape == (3, 0)
+    out = np.empty((7, 3)).T
+    assert sized.moduli(x[::-1, ::-1], out=out) is out
+    np.testing.assert_allclose(out, np.hypot(x[::-1, -2::-2], x[::-1, -3::-2]), rtol=1e-12)
+
+
 def test_an_axis_before_the_dim_that_it_follows(sized: ModuleType) -> None:
     e, d, x = normal(4), normal(5), normal(3, 5)
     expected = x @ (np.diag(d) + np.diag(e, 1) + np.diag(e, -1))
@@ -131,6 +140,10 @@ START, INDEX = np.zeros(3, "i4"), np.zeros(4, "i4")
          "nearest: the size size is negative, -2, for size = -2"),
         (lambda s: s.sparse(START[:0], INDEX, np.ones(4), np.ones(2)),
          "sparse: argument start: axis 0 must have extent m + 1, at least 1, got 0"),
+        (lambda s: s.moduli(np.ones(0)),
+         "moduli: argument x: axis 0 must have extent 2 * n + 1, at least 1, got 0"),
+        (lambda s: s.moduli(np.ones((2, 8))),
+         "moduli: argument x: axis 1 must have extent 2 * n + 1 = 7 for n = 3, got 8"),
         (lambda s: s.tridiagonal(np.ones(5), np.ones(5), np.ones((2, 5))),
          "tridiagonal: argument e: axis 0 must have extent n - 1 = 4 for n = 5, got 5"),
         (lambda s: s.tridiagonal(np.ones(0), np.ones(0), np.ones(0)),

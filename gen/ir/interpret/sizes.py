@@ -6,7 +6,8 @@ Input: INDEX expressions over dims and integer scalars, as shapes and assumption
 import ast
 import operator
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import cast
+from dataclasses import dataclass
+from typing import cast, final
 
 from ..nodes import Binary, BinaryOp, Cast, Const, Expr, Var
 from ..text.parse_expr import Names, expression
@@ -18,30 +19,52 @@ Shapes = Iterable[tuple[tuple[Expr, ...], tuple[int, ...]]]
 """Shapes in expressions, each with the sizes that an array has."""
 
 
-def told(extent: Expr) -> tuple[str, int] | None:
-    """The dim that an axis of this extent tells, and how much larger than it the axis is."""
+@final
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The dim that an axis tells, which is `times`, 1 or more, of it and `more`, or less."""
+
+    dim: str
+    times: int = 1
+    more: int = 0
+
+    @property
+    def is_plain(self) -> bool:
+        return (self.times, self.more) == (1, 0)
+
+
+def told(extent: Expr) -> Told | None:
+    """What an axis of this extent tells, of `h`, `4 * h`, `h + 1` and `4 * h - 1` a dim."""
     match extent:
+        case Binary(BinaryOp.ADD, most, Const(int(more))):
+            pass
+        case Binary(BinaryOp.SUB, most, Const(int(less))):
+            more = -less
+        case most:
+            more = 0
+    match most:
         case Var(name):
-            return name, 0
-        case Binary(BinaryOp.ADD, Var(name), Const(int(more))):
-            return name, more
-        case Binary(BinaryOp.SUB, Var(name), Const(int(less))):
-            return name, -less
+            return Told(name, 1, more)
+        case Binary(BinaryOp.MUL, Var(name), Const(int(times))) if times >= 1:
+            return Told(name, times, more)
+        case Binary(BinaryOp.MUL, Const(int(times)), Var(name)) if times >= 1:
+            return Told(name, times, more)
         case _:
             return None
 
 
 def found(shapes: Shapes, dims: Collection[str]) -> dict[str, int]:
-    """The dims that the shapes tell: by an axis that is the dim, else by one that differs from it
-    by a number. The first axis counts; whether the others agree is not asked.
+    """The dims that the shapes tell: by an axis that is the dim, else by one that has it times a
+    number, and a number more or less. The first axis counts; whether the others agree, or that one
+    is a whole number of times as long, is not asked.
     """
     axes = [pair for shape, sizes in shapes for pair in zip(shape, sizes, strict=True)]
     sizes: dict[str, int] = {}
     for plain in (True, False):
         for extent, size in axes:
-            pair = told(extent)
-            if pair is not None and pair[0] in dims and plain is (pair[1] == 0):
-                sizes.setdefault(pair[0], size - pair[1])
+            tells = told(extent)
+            if tells is not None and tells.dim in dims and plain is tells.is_plain:
+                sizes.setdefault(tells.dim, (size - tells.more) // tells.times)
     return sizes
 
 

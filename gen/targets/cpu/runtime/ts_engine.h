@@ -64,8 +64,8 @@ typedef struct ts_term {
 typedef struct ts_size { /* a size that follows from others; or a constraint: not 0 */
     const char *text;       /* its name, or as the spec writes it */
     const ts_term *terms;   /* to TS_END */
-    int told;               /* the dim that this is but for a number, or -1 */
-    int64_t more;           /* ... and that number */
+    int told;               /* the dim that this tells, or -1: it is ... */
+    int64_t times, more;    /* ... times this, 1 or more, and this, which may be negative */
 } ts_size;
 
 typedef struct ts_overload { /* one choice of dtypes */

@@ -256,7 +256,8 @@ static int find_dim(ts_invocation *v, const ts_argument *argument, const ts_size
         return ts_refuse(v->kernel,
                          "argument %s: axis %d must have extent %s, at least %lld, got %lld",
                          argument->name, axis, size->text, (long long)size->more, (long long)extent);
-    v->dims[size->told] = extent - size->more;
+    /* Where that leaves a remainder, the axis is refused once all dims are known. */
+    v->dims[size->told] = (extent - size->more) / size->times;
     return TS_OK;
 }
 
