@@ -1,5 +1,6 @@
 """Expressions: the part of the IR's grammar that blocks and loops are made of (see `nodes`)."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, final
@@ -154,6 +155,17 @@ class Var(Node):
 class Const(Node):
     value: bool | int | float | complex
     dtype: DType
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both are one number: zeros of other signs are two, though Python's are equal."""
+        if not isinstance(other, Const) or self.dtype is not other.dtype:
+            return False
+        a, b = self.value, other.value
+        return a is b or (a == b and (self.dtype is INDEX or _signs(a) == _signs(b)))
+
+
+def _signs(number: complex) -> tuple[float, float]:
+    return math.copysign(1.0, number.real), math.copysign(1.0, number.imag)
 
 
 @final

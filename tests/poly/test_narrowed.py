@@ -80,6 +80,14 @@ def test_what_is_known_of_data_alone() -> None:
         check_narrowed(before, from_text(FIRST_FEW.format(last="min(n, 2)")))
 
 
+def test_zeros_of_other_signs_are_other_conditions() -> None:
+    """A condition that is another is one that narrowing made, and is looked at as such."""
+    tree = FIRST_FEW.format(last="n").replace("at[0] <= 3", "int64(v[0] / 0.0) <= 3")
+    check_narrowed(from_text(tree), from_text(tree))
+    with pytest.raises(Refused, match="what data bounds: narrowed, it may read outside 'v'"):
+        check_narrowed(from_text(tree), from_text(tree.replace("/ 0.0)", "/ -0.0)")))
+
+
 SET = """\
   for k in range(n):
         with block("v"):

@@ -337,6 +337,24 @@ def test_an_answer_is_of_the_guards_that_it_was_asked_under() -> None:
         check_unchanged(tree("i", "i"), tree("0", "0"))
 
 
+def test_an_answer_is_of_the_signs_of_zeros() -> None:
+    """Trees are equal in Python where zeros have other signs, and these are other elements."""
+
+    def tree(first: str, then: str) -> Kernel:
+        blocks = (
+            f'  with block("{name}"):\n    y[i] = x[{read}]\n'
+            for name, read in (("a", first), ("b", then))
+        )
+        return kernel("for i in range(n):\n" + "".join(blocks))
+
+    before = "min(max(int64(a[i] / {zero}), 0), n - 1)"
+    after = "max(min(int64(a[i] / {zero}), n - 1), 0)"
+    old, new, wrong = before.format(zero="0.0"), after.format(zero="0.0"), after.format(zero="-0.0")
+    check_unchanged(tree(old, old), tree(new, new))
+    with pytest.raises(Refused, match="block 'b' is emitted with"):
+        check_unchanged(tree(old, old), tree(new, wrong))
+
+
 def test_a_condition_that_reads_is_no_guard_of_each_iteration() -> None:
     """What the loop writes may change it, after the loop was entered."""
     block = 'with block("b"{}):\n{}p[j] = 0\n'
