@@ -71,8 +71,10 @@ def test_stores_that_leave_a_gap_or_meet_are_refused() -> None:
     assert "unwritten" in refusal(meet, meet).reason
 
 
-def test_a_factor_of_more_numbers_is_not_known() -> None:
-    inner = block("y", "p=y.p, j=y.j", "y[p, j] = x[p * m + j]")
+@pytest.mark.parametrize("index", ["p * m + j", "(p - 17) * m + 17 * m + j"])
+def test_a_factor_of_more_numbers_is_not_known(index: str) -> None:
+    """Above 16, and below -16."""
+    inner = block("y", "p=y.p, j=y.j", f"y[p, j] = x[{index}]")
     loops = nest("for y.p in range(18)", "for y.j in range(m)", inner)
     plain = kernel("m, n, x: float32[n], y: Out[float32[18, m]]", loops, assume="18 * m <= n")
     assert "by an index that is not affine" in refusal(plain, plain).reason
