@@ -180,13 +180,14 @@ def _asked(
         except (LookupError, StopIteration) as fault:  # a tree of which the rule did not think
             declined.append((rule.name, f"{FAULT}: {fault!r}"))
         else:
-            return _under(draft, drafts), TakenBlock(block, rule.name, tuple(declined))
+            within = [replace(d, when=draft.when).under(*d.when) for d in drafts]
+            return within, TakenBlock(block, rule.name, tuple(declined))
     return [draft.settled(block)], TakenBlock(block, "none", tuple(declined))
 
 
 def _made(drafts: Iterable[Draft], block: str, when: tuple[str, ...], most: int) -> Sequence[Draft]:
-    """Those that a rule makes, proved: the one that goes on under the same conditions alone, if
-    there is one, else `most` of them, or the last alone.
+    """Those that a rule makes, proved: where another block has variants of the same conditions,
+    `when`, its like alone; else `most` of them, or the last alone.
     """
     found: list[Draft] = []
     for draft in drafts:
@@ -204,15 +205,6 @@ def _working_ones(drafts: Sequence[Draft], works: Works) -> Sequence[Draft]:
     if reason := _refusal(last, works):
         raise Declined(reason)
     return [d for d in drafts if d is last or _refusal(d, works) is None]
-
-
-def _under(before: Draft, drafts: Sequence[Draft]) -> Sequence[Draft]:
-    """The drafts, which were made without the conditions of before, under these. Where another
-    block has variants of the same conditions, each goes with its like.
-    """
-    if before.when and drafts[0].when == before.when:
-        return drafts
-    return [replace(d, when=before.when).under(*d.when) for d in drafts]
 
 
 def to_yaml(target: str, chosen: Sequence[Chosen]) -> str:
