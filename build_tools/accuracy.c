@@ -2,10 +2,11 @@
    ulp is the largest error in units in the last place of the exact result, input where that is, and
    differing how often the scalar form gave other bits than the vector form, of every 16th batch of values.
 
-   accuracy STEP [NAME...]: every STEP-th float32 (1: all of them) against double libm, and 2^21 float64,
-   spread over the bit patterns from 2^-55 to 2^11 and their negatives, or from 2^-55 to infinity, against
-   long double libm: of all functions of accuracy_functions.h, or of those named. Functions of two numbers
-   have a second for each value. LEVELS is a list of X(level), from the command line of the compiler. */
+   accuracy STEP BATCHES [NAME...]: every STEP-th float32 (1: all of them) against double libm, and
+   BATCHES times 8,192 float64, spread over the bit patterns from 2^-55 to 2^11 and their negatives, or
+   from 2^-55 to infinity, against long double libm: of all functions of accuracy_functions.h, or of those
+   named. Functions of two numbers have a second for each value. LEVELS is a list of X(level), from the
+   command line of the compiler. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -205,15 +206,16 @@ MEASURE(f32, float, uint32_t, double, 24, -126, 128, 200)
 MEASURE(f64, double, uint64_t, long double, 53, -1022, 1024, 1500)
 
 static bool is_named(int function, int argc, char **argv) {
-    for (int i = 2; i < argc; i++)
+    for (int i = 3; i < argc; i++)
         if (strcmp(argv[i], functions[function].name) == 0) return true;
-    return argc == 2;
+    return argc == 3;
 }
 
 int main(int argc, char **argv) {
-    uint64_t step = argc >= 2 ? strtoull(argv[1], NULL, 10) : 0;
-    if (step == 0) return 2;
-    const uint64_t low = 0x3C80000000000000, high = 0x40A0000000000000, batches = 1 << 8;
+    const uint64_t step = argc >= 3 ? strtoull(argv[1], NULL, 10) : 0;
+    const uint64_t batches = argc >= 3 ? strtoull(argv[2], NULL, 10) : 0;
+    if (step == 0 || batches == 0) return 2;
+    const uint64_t low = 0x3C80000000000000, high = 0x40A0000000000000;
     const uint64_t infinity = 0x7FF0000000000000;
     for (int function = 0; function < FUNCTIONS; function++)
         if (is_named(function, argc, argv))

@@ -19,6 +19,7 @@ PAGE = ROOT / "docs" / "accuracy.md"
 
 # /proc/cpuinfo's name of one feature that each level adds.
 LEVELS = {"v2": "sse4_2", "v3": "avx2", "v4": "avx512vl"}
+BATCHES = 256  # of float64, of 8,192
 SAMPLE_STEP = 509  # prime, so that samples meet every pattern of low bits
 
 PREFACE = """# Accuracy of the inlined functions
@@ -84,9 +85,13 @@ def build(folder: Path, levels: tuple[str, ...], compiler: str) -> Path:
     return program
 
 
-def measure(program: Path, step: int, names: tuple[str, ...] = ()) -> list[Measurement]:
-    """Runs the program over every `step`-th float32, of the functions of these names or all."""
-    command = [str(program), str(step), *names]
+def measure(
+    program: Path, step: int, batches: int = BATCHES, names: tuple[str, ...] = ()
+) -> list[Measurement]:
+    """Runs the program over every `step`-th float32, and as many `batches` of float64, of the
+    functions of these names or all.
+    """
+    command = [str(program), str(step), str(batches), *names]
     lines = subprocess.run(command, check=True, capture_output=True, text=True)
     return [
         Measurement(level, dtype, function, float(ulp), float(at), int(differing))
@@ -127,7 +132,7 @@ def main() -> None:
     levels = machine_levels()
     with tempfile.TemporaryDirectory() as folder:
         program = build(Path(folder), levels, args.compiler)
-        measurements = measure(program, args.every, tuple(args.functions))
+        measurements = measure(program, args.every, names=tuple(args.functions))
     if any(m.differing for m in measurements):
         raise SystemExit(f"scalar and vector forms differ: {measurements}")
     measured = rows(measurements, args.every)

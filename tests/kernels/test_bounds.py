@@ -12,7 +12,7 @@ import numpy as np, tilesmith as ts
 libc, page, held = ctypes.CDLL(None, use_errno=True), mmap.PAGESIZE, []
 
 def between(n, dtype, at_end):
-    '''n ones that begin, or end, where a page begins that nobody may touch.'''
+    '''n numbers that begin, or end, where a page begins that nobody may touch.'''
     size = -(-n * np.dtype(dtype).itemsize // page) * page
     memory = mmap.mmap(-1, size + 2 * page)
     held.append(memory)
@@ -22,12 +22,14 @@ def between(n, dtype, at_end):
         assert libc.mprotect(address, ctypes.c_size_t(page), 0) == 0
     inside = whole[page : page + size].view(dtype)
     array = inside[len(inside) - n :] if at_end else inside[:n]
-    array[:] = 1
+    array[:] = np.arange(n) % 7 - 3
     return array
 
 for dtype in {dtypes}:
     for n in (1, 2, 3, 5, 7, 8, 9, 15, 16, 17, 31, 33, 37, 63, 65, 130):
         for at_end in (False, True):
+            gaps = between(2 * n - 1, dtype, at_end)[::2]
+            np.testing.assert_array_equal(ts.{name}(gaps, axis=-1), ts.{name}(gaps.copy(), axis=-1))
             for rows in (1, 3):
                 x = between(rows * n, dtype, at_end).reshape(rows, n)
                 ts.{name}(x, axis=-1)

@@ -185,7 +185,8 @@ def test_a_notebook_finds_and_checks_sizes() -> None:
     sparse_ = notebook.compile(SPECS / "sparse.yaml")
     start, *others = rows(4, 3)
     np.testing.assert_allclose(sparse_(start, *others), sparse(start, *others), rtol=1e-12)
-    with pytest.raises(ValueError, match=r"^sparse: dim m is -1, it must be at least 0$"):
+    message = r"^sparse: core axis 0 of start \(m \+ 1\) has size 0, expected at least 1$"
+    with pytest.raises(ValueError, match=message):
         sparse_(start[:0], *others)
     message = r"^tridiagonal: core axis 0 of e \(n - 1\) has size 5, expected 4$"
     with pytest.raises(ValueError, match=message):

@@ -229,6 +229,25 @@ compute: r[i] = arctan2(y[i], x[i])
 """
 
 
+ODD = """\
+tilesmith: 1
+kernel: odd
+doc: Every second of an odd number of elements.
+signature: (2 * n + 1)->(n)
+dtypes: {T: [float32]}
+arguments: {x: {type: "T[2 * n + 1]"}, y: {type: "T[n]", intent: out}}
+compute: y[i] = x[2 * i + 1]
+"""
+
+
+def test_an_axis_that_is_too_short_for_any_dim(tmp_path: Path) -> None:
+    odd = of_text(tmp_path, ODD)
+    assert odd(np.arange(5, dtype=np.float32)).tolist() == [1, 3]
+    message = r"^odd: core axis 0 of x \(2 \* n \+ 1\) has size 0, expected at least 1$"
+    with pytest.raises(ValueError, match=message):
+        odd(np.ones(0, np.float32))
+
+
 def test_functions_of_c(tmp_path: Path) -> None:
     angle = of_text(tmp_path, ANGLE)
     y, x = np.random.default_rng(0).standard_normal((2, 3, 5))

@@ -110,6 +110,9 @@ def test_a_variant_for_the_strides_is_taken_rather_than_packing(ts: ModuleType) 
         (x, "inner", False),
         (x.T, "outer", False),
         (x[::2, ::2], "inner", True),
+        (x[:1], "inner", False),
+        (x[:1, ::2], "inner", True),  # one row is no column of rows of one element
+        (x[:, 0], "inner", True),
     ):
         np.testing.assert_allclose(ts.total(array, axis=-1), array.sum(axis=-1))
         assert (ts.last_call()["variant"], ts.last_call()["packed"]) == (variant, packed)

@@ -1,5 +1,5 @@
-/* Loads of every second, third and fourth element, lane by lane, of arrays that end with a page: what
-   is beyond may not be touched. Prints as forms.c does. */
+/* Loads of every second, third and fourth element, and with strides that a compiler does not know,
+   lane by lane, of arrays that end with a page: what is beyond may not be touched. Prints as forms.c does. */
 #include "ts_abi.h"
 #include "ts_simd.h"
 
@@ -44,6 +44,19 @@ static char *first_of_page(void) {
         for (int i = 0; i < TS_LANES_##B; i++)                                    \
             expect(got[i] == p[i * (step)], "ts_load_strided_" #T " " #step, i);  \
     }
+static volatile int64_t unknown; /* so that no compiler knows it */
+#define UNKNOWN(T, C, B)                                                                    \
+    for (int64_t step = -5; step <= 6; step++) {                                            \
+        const int64_t far = step * (TS_LANES_##B - 1), count = (far < 0 ? -far : far) + 1;  \
+        C *const start = step < 0 ? (C *)first_of_page()                                    \
+                                  : (C *)last_of_page((size_t)count * sizeof(C));           \
+        C *const p = far < 0 ? start - far : start, got[64];                                \
+        for (int64_t i = 0; i < count; i++) start[i] = (C)(i + 1);                          \
+        unknown = step;                                                                     \
+        ts_store_##T(got, ts_load_strided_##T(p, unknown));                                 \
+        for (int i = 0; i < TS_LANES_##B; i++)                                              \
+            expect(got[i] == p[i * step], "ts_load_strided_" #T " of any step", i);         \
+    }
 /* The first k, which end the page, and under a mask those from k on, which begin a page after none. */
 #define SOME(T, C, B, step)                                                                    \
     for (int k = 1; k <= TS_LANES_##B; k++) {                                                  \
@@ -63,7 +76,8 @@ static char *first_of_page(void) {
             expect(got[i] == (i < k ? 0 : p[i * (step)]), "rest " #T " " #step, i);            \
     }
 #define STEPS(T, C, B, U, CU) \
-    STEP(T, C, B, 2) STEP(T, C, B, 3) STEP(T, C, B, 4) SOME(T, C, B, 2) SOME(T, C, B, 3)
+    STEP(T, C, B, 2) STEP(T, C, B, 3) STEP(T, C, B, 4) SOME(T, C, B, 2) SOME(T, C, B, 3) \
+    UNKNOWN(T, C, B)
 
 int main(void) {
     TS_ALL(STEPS)

@@ -83,7 +83,7 @@ PROMISED_V2 = PROMISED | {
 def test_errors_stay_within_what_is_promised(tmp_path: Path) -> None:
     levels = accuracy.machine_levels()
     program = accuracy.build(tmp_path, levels, "gcc")
-    measured = accuracy.measure(program, 5003)
+    measured = accuracy.measure(program, 5003, batches=48)
     assert len(measured) == len(levels) * len(PROMISED)
     for m in measured:
         promised = (PROMISED_V2 if m.level == "v2" else PROMISED)[m.function, m.dtype]

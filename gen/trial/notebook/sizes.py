@@ -11,7 +11,7 @@ from typing import final
 import numpy as np
 
 from ... import language as specs
-from ...ir.interpret.sizes import SizeError, found, value
+from ...ir.interpret.sizes import SizeError, found, told, value
 from ...ir.interpret.sizes import given as given_values
 from ...ir.nodes import Expr
 from ...ir.text.print_expr import expr_to_text
@@ -62,6 +62,7 @@ def sizes_of(
         leading[a.name] = shape[:split]
         own.append((a, shape[split:]))
     dims = found(((shape_of(core(spec, a)), shape) for a, shape in own), spec.dims)
+    _check_told(spec, own, dims)
     numbers = {name: v for name, v in scalars.items() if isinstance(v, int | float)}
     integers = {s.name: int(numbers[s.name]) for s in spec.scalars if s.element == INDEX.value}
     _check_constraints(spec, {**dims, **integers})
@@ -84,6 +85,20 @@ def _broadcast(kernel: str, leading: Mapping[str, Shape]) -> Shape:
     except ValueError:
         told = ", ".join(f"{name} has {shape}" for name, shape in leading.items())
         raise ValueError(f"{kernel}: leading axes do not broadcast: {told}") from None
+
+
+def _check_told(
+    spec: KernelSpec, given: Sequence[tuple[Argument, Shape]], dims: Mapping[str, int]
+) -> None:
+    """Raises ValueError where an axis is too short for any size of the dim that it tells."""
+    for a, shape in given:
+        for axis, (own, got) in enumerate(zip(core(spec, a), shape, strict=True)):
+            tells = told(extent(own))
+            if tells is not None and dims.get(tells.dim, 0) < 0 and got < tells.more:
+                raise ValueError(
+                    f"{spec.name}: core axis {axis} of {a.name} ({size_text(own)}) has size {got},"
+                    f" expected at least {tells.more}"
+                )
 
 
 def _check_constraints(spec: KernelSpec, values: Mapping[str, float]) -> None:

@@ -192,8 +192,10 @@ static inline bool is_empty(const frame *f, const ts_invocation *v, const ts_arg
 }
 
 /* The axes, as bits of `unit`, that have neither stride 1 nor extent at most 1; none of an empty
-   array, whose strides mean nothing. `packable`: those of them that packing would make so: the last
-   axes of looped arrays. `given`: those of the arrays that are read. */
+   array, whose strides mean nothing. One row that is read with gaps, as x[::2], has a loop axis among
+   them: to take each of its elements for a row of a column would leave all lanes but one idle.
+   `packable`: those of them that packing would make so: the last axes of looped arrays. `given`:
+   those of the arrays that are read. */
 static inline uint64_t strided_axes(const frame *f, const ts_invocation *v, uint64_t *packable,
                              uint64_t *given)
 {
@@ -204,6 +206,7 @@ static inline uint64_t strided_axes(const frame *f, const ts_invocation *v, uint
     for (int k = 0; k < kernel->arguments_count; k++) {
         const ts_argument *argument = &kernel->arguments[k];
         const bool empty = is_empty(f, v, argument);
+        const int first = at;
         for (int axis = -(int)argument->looped; axis < argument->core; axis++, at++) {
             const int64_t extent =
                 axis < 0 ? f->dims[kernel->loop_dim] : core_extent(v, argument, axis);
@@ -211,6 +214,9 @@ static inline uint64_t strided_axes(const frame *f, const ts_invocation *v, uint
             *packable |= (uint64_t)(argument->looped && axis == argument->core - 1) << at;
             *given |= (uint64_t)(argument->intent != TS_OUT) << at;
         }
+        if (argument->looped && argument->core && argument->intent != TS_OUT &&
+            f->dims[kernel->loop_dim] == 1)
+            strided |= (strided >> (at - 1) & 1) << first;
     }
     return strided;
 }

@@ -400,6 +400,11 @@ TS_UNSIGNED(TS_UNSIGNED_SHIFTS)
         if (stride == 1) return ts_load_##T(p);                                                   \
         if (__builtin_constant_p(stride) && 2 <= stride && stride <= 4)                           \
             return ts_every_##T(p, stride);                                                       \
+        if (B >= 32 && TS_LANES_##B >= 8) { /* fewer are as fast one by one */                     \
+            if (stride == 2) return ts_every_##T(p, 2);                                           \
+            if (stride == 3) return ts_every_##T(p, 3);                                           \
+            if (stride == 4) return ts_every_##T(p, 4);                                           \
+        }                                                                                         \
         return (ts_##T){TS_SEQ(TS_LANES_##B, TS_STEP, 0)};                                        \
     }                                                                                             \
     TS_INLINE ts_##T ts_load_strided_first_##T(const C *p, int64_t stride, int64_t k) {           \
