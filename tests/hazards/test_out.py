@@ -183,9 +183,9 @@ def test_beside_the_input() -> None:
 
 
 def test_the_bits_are_the_same() -> None:
-    """Results with and without `out=`: the same to the last bit where all arrays are aligned and
-    their axes lie in one order, whatever the strides; else within the kernel's accuracy, as a call
-    may then run another schedule.
+    """Results with and without `out=`: the same to the last bit where all arrays are aligned, their
+    axes lie in one order, and those without a gap between them in the inputs have none in `out=`;
+    else within the kernel's accuracy, as a call may then run another schedule.
     """
     x = np.random.default_rng(5).standard_normal((130, 70)).astype("f")
     for kernel in (ts.softmax, ts.cumsum, lambda x, **o: ts.sum(x, axis=0, **o)):
@@ -193,3 +193,8 @@ def test_the_bits_are_the_same() -> None:
         strided = np.zeros([2 * n for n in fresh.shape], "f")
         out = strided[tuple(slice(None, None, -2) for _ in fresh.shape)]
         np.testing.assert_array_equal(kernel(x, out=out), fresh)
+    x = x[:12, :5].copy().reshape(4, 3, 5)  # 12 rows, or 4 times 3 with gaps
+    within = np.zeros((4, 3, 10), "f")[..., ::2]
+    np.testing.assert_array_equal(ts.softmax(x, out=within), ts.softmax(x))
+    between = np.zeros((4, 4, 5), "f")[:, :3]
+    np.testing.assert_allclose(ts.softmax(x, out=between), ts.softmax(x), rtol=1e-6)
