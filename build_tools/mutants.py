@@ -76,7 +76,7 @@ TESTS = {
         "tests/test_costs.py",
     ),
     "runtime": (
-        *(f"tests/runtime/test_{name}.py" for name in ("overlap", "threads")),
+        *(f"tests/runtime/test_{name}.py" for name in ("calls", "overlap", "threads")),
         "tests/simd/test_picks.py",
     ),
     "binding": tuple(
