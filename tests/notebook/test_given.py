@@ -248,6 +248,14 @@ def test_an_axis_that_is_too_short_for_any_dim(tmp_path: Path) -> None:
         odd(np.ones(0, np.float32))
 
 
+def test_an_axis_that_is_too_short_for_a_dim_that_another_tells(tmp_path: Path) -> None:
+    weighted = ODD.replace("(2 * n + 1)->", "(2 * n + 1),(n)->").replace("= x", "= w[i] * x")
+    kernel = of_text(tmp_path, weighted.replace(", y: {", ', w: {type: "T[n]"}, y: {'))
+    message = r"^odd: core axis 0 of x \(2 \* n \+ 1\) has size 0, expected 7$"
+    with pytest.raises(ValueError, match=message):
+        kernel(np.ones(0, np.float32), np.ones(3, np.float32))
+
+
 def test_functions_of_c(tmp_path: Path) -> None:
     angle = of_text(tmp_path, ANGLE)
     y, x = np.random.default_rng(0).standard_normal((2, 3, 5))

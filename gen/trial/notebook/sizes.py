@@ -83,8 +83,8 @@ def _broadcast(kernel: str, leading: Mapping[str, Shape]) -> Shape:
     try:
         return np.broadcast_shapes(*leading.values())
     except ValueError:
-        told = ", ".join(f"{name} has {shape}" for name, shape in leading.items())
-        raise ValueError(f"{kernel}: leading axes do not broadcast: {told}") from None
+        shapes = ", ".join(f"{name} has {shape}" for name, shape in leading.items())
+        raise ValueError(f"{kernel}: leading axes do not broadcast: {shapes}") from None
 
 
 def _check_told(
