@@ -20,7 +20,7 @@ from ..ir import nodes as ir
 from ..ir.algebra import conjuncts, dtype_of, index
 from ..ir.text.print_expr import expr_to_text
 from ..ir.types import INDEX
-from ..ir.walk import blocks, children, loads, loops, substitute, variables, walk
+from ..ir.walk import blocks, children, loads, loops, remembered, substitute, variables, walk
 from ..ir.wrapping import wraps
 from .ranges import Known, Range, of_variable, range_between, range_of, together
 
@@ -36,6 +36,7 @@ REACH = 2**59
 """The most that a product of sizes may come to where calls work it out."""
 
 _LARGEST = 2**62
+_BY_BITS = 3  # tries; where peaks double, the second is right, and the third shows it
 _MOST = 2**63 - 2**48  # what lowering and emission add of their own is constants: lanes, tiles
 
 Variants = Sequence[tuple[ir.Kernel, ir.Expr | None]]
@@ -62,19 +63,20 @@ def index_limits(variants: Variants) -> Limits:
     """
     products = frozenset().union(*(_products(kernel) for kernel, _ in variants))
 
-    def leaves(size: int, limit: int) -> bool:
-        return any(r.peak > _MOST for r in _ranges(variants, products, size, limit))
+    def peak(size: int, limit: int) -> int:
+        return max((r.peak for r in _ranges(variants, products, size, limit)), default=0)
 
     def limit_at(size: int) -> int:
-        return 1 << _last(lambda e: not leaves(size, 2**e), _LARGEST.bit_length())
+        return 1 << _last(lambda e: peak(size, 2**e), _LARGEST.bit_length())
 
     largest = SIZES[-1]
-    if leaves(largest, 1):
-        exponent = _last(lambda e: not leaves(2**e, 1), largest.bit_length())
+    found = [*_ranges(variants, products, largest, 1)]
+    if any(r.peak > _MOST for r in found):
+        exponent = _last(lambda e: peak(2**e, 1), largest.bit_length())
         if 2**exponent < LEAST:
             raise _too_large(variants, products)
         largest = 2**exponent
-    used = sorted(_used(variants, products))
+    used = sorted(frozenset[str]().union(*(r.scalars for r in found)))
     sizes = [min(size, largest) for size in SIZES if used]
     limits = {size: limit_at(size) for size in {*sizes}}
     return Limits(
@@ -86,23 +88,21 @@ def index_limits(variants: Variants) -> Limits:
     )
 
 
-def _last(fits: Callable[[int], bool], end: int) -> int:
-    """The last of range(end) that fits, -1 where none does; all before one that fits do. It is
-    looked for from where nearly all are, since each answer walks through all of the kernel.
+def _last(peak: Callable[[int], int], end: int) -> int:
+    """The last of range(end) whose peak fits, -1 where none does; peaks grow. Each answer walks
+    through all of the kernel, and most peaks double at every step: so the bits that are left say
+    where to look, and where they did not, half of what is left does.
     """
-    low, high, at, step = -1, end, min(31, end - 1), 1
+    low, high, at = -1, end, min(31, end - 1)
+    tries = 0
     while high - low > 1:
-        low, high = (at, high) if fits(at) else (low, at)
-        at = low + step if high == end else high - step if low == -1 else (low + high) // 2
-        at, step = min(max(at, low + 1), high - 1), 2 * step
+        found = peak(at)
+        low, high = (at, high) if found <= _MOST else (low, at)
+        tries += 1
+        left = _MOST.bit_length() - found.bit_length()
+        at = at + left if tries < _BY_BITS else (low + high) // 2
+        at = min(max(at, low + 1), high - 1)
     return low
-
-
-def _used(variants: Variants, products: frozenset[ir.Expr]) -> frozenset[str]:
-    """The scalars that take part in index arithmetic."""
-    if not any(s.dtype is INDEX for kernel, _ in variants for s in kernel.scalars):
-        return frozenset()
-    return frozenset().union(*(r.scalars for r in _ranges(variants, products, 1, 1)))
 
 
 def smallest(all_limits: Iterable[Limits]) -> Limits:
@@ -256,17 +256,33 @@ def _inside(node: ir.Node, known: Known) -> Iterator[Range]:
     """Of what expressions are indexed by, of what is computed of sizes, indices and scalars, and of
     what sizes and indices are compared with.
     """
-    for n in walk(node):
+    for n in _asked(node):
         match n:
-            case ir.Load(_, indices) | ir.Destination(_, indices):
-                yield from (range_of(i, known) for i in indices)
-            case ir.Binary(op, lhs, rhs) if op in ir.COMPARISONS and dtype_of(lhs) is INDEX:
+            case ir.Binary(op, lhs, rhs) if op in ir.COMPARISONS:
                 if any(_counts(side, known) for side in (lhs, rhs)):
                     sides = range_of(lhs, known), range_of(rhs, known)
                     data = loads(lhs) and loads(rhs)  # of which none is taken to the other side
                     yield from sides if data else (together(*sides),)
-            case ir.Binary() | ir.Unary() if dtype_of(n) is INDEX:
+            case _:
                 yield range_of(n, known)
+
+
+@remembered
+def _asked(node: ir.Node) -> tuple[ir.Expr, ...]:
+    """The expressions in a node whose ranges are asked for, and the comparisons of such, each once:
+    they are the same for all sizes.
+    """
+    found = list[ir.Expr]()
+    for n in walk(node):
+        match n:
+            case ir.Load(_, indices) | ir.Destination(_, indices):
+                found += indices
+            case ir.Binary(op, lhs) if op in ir.COMPARISONS:
+                if dtype_of(lhs) is INDEX:
+                    found.append(n)
+            case ir.Binary() | ir.Unary() if dtype_of(n) is INDEX:
+                found.append(n)
+    return tuple(dict.fromkeys(found))
 
 
 def _counts(expr: ir.Expr, known: Known) -> bool:

@@ -13,7 +13,7 @@ from gen.errors import TilesmithError
 from gen.ir.algebra import index
 from gen.ir.nodes import Binary, BinaryOp, Var
 from gen.ir.text.print_expr import expr_to_text
-from gen.lower.index_limits import Limits, _last, check, smallest
+from gen.lower.index_limits import _MOST, Limits, _last, check, smallest
 from gen.lower.ranges import Known, range_between, range_of
 from gen.lower.variants import limits_of
 from gen.pipeline import schedule
@@ -230,5 +230,24 @@ def test_the_sides_of_a_minimum_fit_together(op: BinaryOp) -> None:
 
 
 @pytest.mark.parametrize("end", [1, 30, 33, 63])
-def test_the_last_that_fits_is_found_wherever_it_is(end: int) -> None:
-    assert [_last(lambda e, k=k: e <= k, end) for k in range(-1, end)] == [*range(-1, end)]
+@pytest.mark.parametrize("growth", [0.1, 1, 2, 7])
+def test_the_last_that_fits_is_found_wherever_it_is(end: int, growth: float) -> None:
+    """However fast peaks grow: the largest that fits, or more, at k."""
+
+    def peak(e: int, k: int) -> int:
+        return _MOST * 2 ** round(growth * (e - k)) if e > k else _MOST >> round(growth * (k - e))
+
+    found = [_last(lambda e, k=k: peak(e, k) + (e > k), end) for k in range(-1, end)]
+    assert found == [*range(-1, end)]
+
+
+@pytest.mark.parametrize("most", range(20, 45))
+def test_where_peaks_double_three_answers_tell(most: int) -> None:
+    asked = list[int]()
+
+    def peak(e: int) -> int:
+        asked.append(e)
+        return 2 ** (e + 62 - most)
+
+    assert _last(peak, 63) == most
+    assert len(asked) <= 3

@@ -76,7 +76,7 @@ class Facts:
 
     def knowing(self, *forms: Linear) -> "Facts":
         """With forms more that are >= 0."""
-        return replace(self, known=(*self.known, *forms))
+        return replace(self, known=(*self.known, *forms)) if forms else self
 
     def holds(self, goal: Linear) -> bool:
         """Whether `goal` >= 0 follows."""
