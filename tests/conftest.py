@@ -41,6 +41,7 @@ LONGEST = (
 IN_TURNS = {
     f"tests/{name}"
     for name in (
+        "build_tools/test_broken.py::test_what_is_accepted_is_right",
         "build_tools/test_evaluator.py::test_the_interpreter_computes_what_the_page_says",
         "kernels/test_levels.py::test_a_corrupted_kernel_fails_the_comparison",
         "kernels/test_on_gpus.py::test_asks_for_what_it_needs",
@@ -49,6 +50,7 @@ IN_TURNS = {
         "kernels/test_sanitizers.py::test_what_is_planted_is_found",
         "kernels/test_shipped.py::test_layouts_of_inputs",
         "kernels/test_shipped.py::test_out_does_not_change_a_bit",
+        "kernels/test_shipped.py::test_the_same_bits_on_any_number_of_threads",
         "kernels/test_warnings.py::test_kernels_compile_without_warnings",
         "language/test_docs.py::test_example",
         "language/test_exact.py::test_compiled_code_knows_uint64",
@@ -63,7 +65,9 @@ IN_TURNS = {
         "schedule/rules/test_gpu.py::test_recipes",
         "schedule/rules/test_gpu.py::test_recipes_of_shipped_kernels",
         "schedule/rules/test_gpu.py::test_results",
+        "schedule/rules/test_product.py::test_recipe",
         "schedule/rules/test_product.py::test_right",
+        "schedule/rules/test_rows.py::test_recipe",
         "schedule/rules/test_rows.py::test_right",
         "schedule/rules/test_sweeps.py::test_right",
         "schedule/test_random.py::test_steps_keep_what_a_kernel_computes",
@@ -74,6 +78,8 @@ IN_TURNS = {
         "targets/cuda/test_emulated_mutants.py::test_the_emulator_finds_them",
         "targets/cuda/test_emulated_mutants.py::test_the_prover_refuses_them",
         "targets/cuda/test_emulated_recipes.py::test_right_at_sizes_around_tiles",
+        "targets/cuda/test_emulated_recipes.py::test_right_on_all_kinds_of_inputs",
+        "targets/cuda/test_host.py::test_large_arrays_have_indices_of_64_bits",
         "targets/cuda/test_recipes.py::test_a_recipe_is_proved_and_emitted_in_two_seconds",
         "targets/test_equals.py::test_the_first_of_equals",
         "targets/test_finish.py::test_the_tree_that_is_emitted",
@@ -94,6 +100,15 @@ neither thorough nor writes goldens.
 """
 
 TURNS = 4
+
+PACKAGES = (
+    *("tests/packaging/test_wheel.py", "tests/packaging/test_cuda.py"),
+    *("tests/packaging/test_storage.py", "tests/packaging/test_project.py"),
+    *("tests/packaging/test_sizes.py", "tests/runtime/test_emulated_package.py"),
+)
+"""Files that each build a package of their own, which takes most of their time: every other one
+runs, the others on the next day. The tutorial, which builds one as well, runs each day.
+"""
 
 
 def pytest_collection_finish() -> None:
@@ -130,8 +145,9 @@ def _between(items: list[pytest.Item]) -> set[str]:
 
 
 def _of_other_days(items: list[pytest.Item]) -> set[str]:
-    """The cases of the tests that are IN_TURNS whose turn is on another day, drawn by their names:
-    in their order, all those of one level or of one type would come on one day.
+    """The tests whose turn is on another day: those of PACKAGES, and the cases of those that are
+    IN_TURNS, drawn by their names: in their order, all of one level or of one type would come on
+    one day.
     """
     cases: dict[str, list[str]] = {}
     for item in items:
@@ -139,7 +155,9 @@ def _of_other_days(items: list[pytest.Item]) -> set[str]:
         if name in IN_TURNS:
             cases.setdefault(name, []).append(item.nodeid)
     drawn = (sorted(each, key=lambda case: crc32(case.encode())) for each in cases.values())
-    return {case for each in drawn for k, case in enumerate(each) if k % TURNS != today(TURNS)}
+    later = {case for each in drawn for k, case in enumerate(each) if k % TURNS != today(TURNS)}
+    waiting = [file for k, file in enumerate(PACKAGES) if k % 2 != today(2)]
+    return later | {item.nodeid for item in items if item.nodeid.partition("::")[0] in waiting}
 
 
 @pytest.fixture

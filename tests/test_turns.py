@@ -4,10 +4,17 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import IN_TURNS
+from .conftest import IN_TURNS, PACKAGES
+
+ROOT = Path(__file__).parents[1]
 
 
 @pytest.mark.parametrize("name", sorted(IN_TURNS))
 def test_each_is_a_test(name: str) -> None:
     path, _, test = name.partition("::")
-    assert f"\ndef {test}(" in (Path(__file__).parents[1] / path).read_text("utf-8")
+    assert f"\ndef {test}(" in (ROOT / path).read_text("utf-8")
+
+
+@pytest.mark.parametrize("path", PACKAGES)
+def test_each_is_a_file_of_tests(path: str) -> None:
+    assert "\ndef test_" in (ROOT / path).read_text("utf-8")
