@@ -83,6 +83,7 @@ IN_TURNS = {
         "targets/cuda/test_recipes.py::test_a_recipe_is_proved_and_emitted_in_two_seconds",
         "targets/test_equals.py::test_the_first_of_equals",
         "targets/test_finish.py::test_the_tree_that_is_emitted",
+        "targets/test_masks.py::test_bools_are_stored_from_masks",
         "targets/test_masks.py::test_masks_of_bytes",
         "targets/test_narrow.py::test_conversions",
         "targets/test_scalar.py::test_shipped_kernels_by_their_plain_schedules",

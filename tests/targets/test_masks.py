@@ -1,5 +1,6 @@
 """Arrays of bool that say which lanes count are loaded as masks: at each place of a row, at every
-second one, from behind, and in reductions; none of it an element at a time.
+second one, from behind, and in reductions; and masks are stored as them. None of it is done an
+element at a time.
 """
 
 import re
@@ -10,6 +11,7 @@ import pytest
 
 from gen import language as specs
 from gen.ir.types import DType
+from gen.language.model import KernelSpec
 from gen.pipeline import made
 from gen.poly.prove import prove
 from gen.targets.cpu import jit
@@ -45,14 +47,8 @@ constraints: [n >= 1]
 
 @pytest.mark.parametrize("dtype", [dtype.value for dtype in SPEC.dtypes[0].choices])
 def test_masks_of_bytes(level: Level, dtype: str) -> None:
-    dtypes = {"T": DType(dtype)}
-    _, files = made(SPEC, dtypes, Cpu(level), prove)
-    text = joined(files)
+    text = _right(SPEC, dtype, level)
     assert not re.search(r"lanes\d+\[", text)  # of values that are made one by one
-    kernel = jit.load(SPEC, dtypes, text, level, flags=["-O0"])
-    found = [*checks(SPEC, dtypes, Cpu(level), kernel, np.random.default_rng(0))]
-    assert any(c.compared for c in found)
-    assert [c for c in found if not c.worst <= 1] == []
 
 
 WEIGHTED = specs.loads(
@@ -83,3 +79,80 @@ def test_a_term_that_a_mask_leaves_out_costs_no_instruction(dtype: str) -> None:
         pytest.skip("needs objdump")
     code = [i.text for f in assembly(joined(files), Level.V4) for i in f.instructions]
     assert any(re.match(r"vmulp[sd] .*\{%k\d\}", text) for text in code)
+
+
+FLAGS = specs.loads(
+    """\
+tilesmith: 1
+kernel: flags
+doc: What is asked of rows, answered by bools.
+signature: (n),(n)->(n),(n),(n),(n)
+dtypes: {T: [float32, float64, float16, int64, int16, uint8, complex64, complex128]}
+arguments:
+  x: {type: "T[m, n]"}
+  a: {type: "bool[m, n]"}
+  p: {type: "bool[m, n]", intent: out}
+  q: {type: "bool[m, n]", intent: out}
+  r: {type: "bool[m, n]", intent: out}
+  u: {type: "bool[m, n]", intent: out}
+compute: |
+  p[i, j] = x[i, j] == x[i, n - 1 - j]
+  q[i, j] = (a[i, j] & ~a[i, n - 1 - j]) ^ (x[i, j] != x[0, j] or a[0, j])
+  r[i, n - 1 - j] = x[i, j] != x[i, 0] and a[i, j]
+  u[i, j] = i < j or a[0, j]
+recipes:
+  - target: cpu
+    variants:
+      - steps:
+          - vectorize: {loop: p.j, width: $lanes}
+          - vectorize: {loop: q.j, width: $lanes}
+          - vectorize: {loop: r.j, width: $lanes}
+          - vectorize: {loop: u.j, width: $lanes}
+""",
+    "flags.yaml",
+)
+
+
+@pytest.mark.parametrize("dtype", [dtype.value for dtype in FLAGS.dtypes[0].choices])
+def test_bools_are_stored_from_masks(level: Level, dtype: str) -> None:
+    text = _right(FLAGS, dtype, level)
+    assert len(re.findall(r"ts_store\w*_u8\(", text)) >= 8
+    assert not re.search(r"\b[pqru]\[[^]]*\] = ", text)
+
+
+SOME = specs.loads(
+    """\
+tilesmith: 1
+kernel: some
+doc: Of two elements in three of a row, whether they are large.
+signature: (n),(n),(n)->(n)
+dtypes: {T: [float32, float64, int8]}
+arguments:
+  x: {type: "T[m, n]"}
+  a: {type: "bool[m, n]"}
+  p: {type: "bool[m, n]", intent: inout}
+compute: |
+  for i in range(m):
+      for j in range(n):
+          if (j + 2 * i) % 3 != 1:
+              p[i, j] = x[i, j] > 1 or a[i, j]
+""",
+    "some.yaml",
+)
+
+
+@pytest.mark.parametrize("dtype", [dtype.value for dtype in SOME.dtypes[0].choices])
+def test_bools_that_a_mask_leaves_out_stay(level: Level, dtype: str) -> None:
+    assert "ts_store_mask_u8(" in _right(SOME, dtype, level)
+
+
+def _right(spec: KernelSpec, dtype: str, level: Level) -> str:
+    """What is emitted for the type, if it is right for all sizes that are tried."""
+    dtypes = {"T": DType(dtype)}
+    _, files = made(spec, dtypes, Cpu(level), prove)
+    text = joined(files)
+    kernel = jit.load(spec, dtypes, text, level, flags=["-O0"])
+    found = [*checks(spec, dtypes, Cpu(level), kernel, np.random.default_rng(0))]
+    assert any(c.compared for c in found)
+    assert [c for c in found if not c.worst <= 1] == []
+    return text

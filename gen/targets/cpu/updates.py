@@ -24,7 +24,7 @@ from .passes.index_ties import in_order
 from .vectors import masks
 from .vectors.casts import as_accessed
 from .vectors.expr import Vectors, advanced
-from .vectors.forms import VECTOR_TYPES
+from .vectors.forms import STORED, UNSIGNED, VECTOR_TYPES
 from .vectors.masks import All, Bits
 from .vectors.prelude import Parts
 
@@ -36,6 +36,8 @@ def vector(block: ir.Block, dtypes: tuple[DType, ...], code: Vectors) -> list[st
     match body := block.body:
         case ir.Store(target, value) if target in code.pushes:
             return _pushed(code.pushes[target], target, dtypes[0], code.parts(value), code)
+        case ir.Store(target, value) if dtypes[0] is DType.BOOL:
+            return _flags(target, value, code)
         case ir.Store(target, ir.Cast(dtype, value)) if _as_stored(target, dtype, value, code):
             return store(target, dtype, code.parts(value), code, dtype_of(value))
         case ir.Store(target, value):
@@ -65,6 +67,19 @@ def vector(block: ir.Block, dtypes: tuple[DType, ...], code: Vectors) -> list[st
             return store(target, dtypes[0], _combine(combiner, old, value, code), code)
         case _:
             raise AssertionError(f"{body} has one target")
+
+
+def _flags(target: ir.Destination, condition: ir.Expr, code: Vectors) -> list[str]:
+    """Stores 1 where the condition holds, else 0: as wide as what it compares, and narrowed on the
+    way to memory; under a mask, as the bytes that memory has.
+    """
+    mask = code.where(condition)
+    own = min(mask.bits, 64) if isinstance(mask, Bits) else 32
+    wide = UNSIGNED[8 if isinstance(code.mask, Bits) else own]
+    s = suffix(wide)
+    on = masks.as_bits(mask, wide.bits, code.shape).parts
+    parts = tuple(f"ts_select_{s}({m}, ts_set_{s}(1), ts_set_{s}(0))" for m in on)
+    return store(target, DType.BOOL, parts, code, wide)
 
 
 def _pushed(
@@ -121,9 +136,10 @@ def store(
     wide: the type of the parts, where it is not that of the target: memory is stored from it.
     """
     view = code.views[target.buffer]
-    s, bits = suffix(dtype), dtype.lane_bits
-    if wide is not None:
-        s, bits = f"{suffix(wide)}_as_{NUMBER[dtype]}", wide.lane_bits
+    stored = STORED.get(dtype, dtype)
+    s, bits = suffix(stored), stored.lane_bits
+    if wide is not None and wide is not stored:
+        s, bits = f"{suffix(wide)}_as_{NUMBER[stored]}", wide.lane_bits
     if isinstance(view, Registers):
         number = register_number(view, target.indices, code.lane, stores=True)
         assert number is not None
@@ -136,6 +152,8 @@ def store(
     step = steps(view, target.indices, code.lane, code.scalars)
     assert step is not None
     base = _place(target, code)
+    if stored is not dtype:
+        base = f"({c_type(stored)} *){base}"
     lines = []
     for q, p in enumerate(parts):
         form, last = code.access(bits, q)

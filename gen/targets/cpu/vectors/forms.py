@@ -19,6 +19,7 @@ WORDS = frozenset(dtype for dtype in VECTOR_TYPES if dtype.bits >= 32)
 
 # What has no vectors, but is loaded as numbers. A bool is a byte that is 0 or 1.
 STORED = {DType.BOOL: DType.UINT8}
+UNSIGNED = {t.bits: t for t in (DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64)}
 
 
 def moves_alone(form: Linear, lane: str) -> bool:

@@ -22,7 +22,7 @@ from ....ir.walk import children, loads, statements, substitute, variables
 from ...c.views import Registers, Turn, flat, register_number
 from ..levels import Processor
 from ..passes.unroll import has_vector_form, in_lanes
-from .forms import WORDS, by_lane, maskable
+from .forms import VECTOR_TYPES, WORDS, by_lane, maskable
 from .shifts import readable
 
 _LANE = "@"
@@ -58,6 +58,8 @@ def register_view(
     """How the buffer, of that C name, is held in vectors; None where it is a local array: it has
     other accesses than those, or vectors of several lengths. dtypes: of all buffers.
     """
+    if buffer.dtype not in VECTOR_TYPES:
+        return None
     found = accesses_of(body, buffer.name, dtypes)
     lone = tuple(a for a in found if not a.lane and not a.writes and _constant(buffer, a))
     accesses = tuple(a for a in found if a not in lone)
