@@ -50,7 +50,6 @@ IN_TURNS = {
         "kernels/test_sanitizers.py::test_what_is_planted_is_found",
         "kernels/test_shipped.py::test_layouts_of_inputs",
         "kernels/test_shipped.py::test_out_does_not_change_a_bit",
-        "kernels/test_shipped.py::test_the_same_bits_on_any_number_of_threads",
         "kernels/test_warnings.py::test_kernels_compile_without_warnings",
         "language/test_docs.py::test_example",
         "language/test_exact.py::test_compiled_code_knows_uint64",
