@@ -59,7 +59,7 @@ def test_long_lines_are_broken_and_keep_their_tokens(arguments: int) -> None:
 @pytest.mark.parametrize(
     ("update", "dtype", "words"),
     [
-        ("y[i] = x[i]", "bool", "block 'y', of bool, has no vector form on v3 in loop 'y.l'"),
+        ("y[i] = x[i // 2]", "bool", "block 'y', of bool, has no vector form on v3 in loop"),
         ("y[0] = combine.any(y[0], x[i])", "bool", "block 'y', of bool by 'any', has no vector"),
     ],
 )
