@@ -146,6 +146,40 @@ def test_bools_that_a_mask_leaves_out_stay(level: Level, dtype: str) -> None:
     assert "ts_store_mask_u8(" in _right(SOME, dtype, level)
 
 
+BETWEEN = specs.loads(
+    """\
+tilesmith: 1
+kernel: between
+doc: Which elements are above one other and not another, by a temporary of bools.
+signature: (n),(n)->(n)
+dtypes: {T: [float32, int8]}
+arguments:
+  x: {type: "T[m, n]"}
+  y: {type: "T[m, n]"}
+  p: {type: "bool[m, n]", intent: out}
+compute: |
+  t[i, j] = x[i, j] > y[i, j]
+  p[i, j] = t[i, j] ^ (x[i, j] > y[0, j])
+recipes:
+  - target: cpu
+    variants:
+      - steps:
+          - set_scope: {buffer: t, scope: register}
+          - split: {loop: p.j, factors: [null, $lanes]}
+          - compute_at: {block: t, loop: p.j_0}
+          - vectorize: {loop: t.j, width: $lanes}
+          - vectorize: {loop: p.j_1, width: $lanes}
+""",
+    "between.yaml",
+)
+
+
+@pytest.mark.parametrize("dtype", [dtype.value for dtype in BETWEEN.dtypes[0].choices])
+def test_a_temporary_of_bools_is_an_array(level: Level, dtype: str) -> None:
+    """Whatever scope is asked for: bools have no vectors in registers."""
+    assert re.search(r"\bbool t\[", _right(BETWEEN, dtype, level))
+
+
 def _right(spec: KernelSpec, dtype: str, level: Level) -> str:
     """What is emitted for the type, if it is right for all sizes that are tried."""
     dtypes = {"T": DType(dtype)}
