@@ -188,7 +188,8 @@ def _off(
     """How far each element is off, and that over what is allowed. bound: None where the spec
     promises none. loose: whether any infinity or NaN is as good as another.
     """
-    value = storage.computed(got)
+    # A bool as its byte, since NumPy takes a byte of 2 for True.
+    value = got.view(np.uint8) if got.dtype.kind == "b" else storage.computed(got)
     if got.dtype.kind in "iu" and expected.dtype.kind in "iu":
         expected = expected.astype(got.dtype)  # integers wrap
     off = np.abs(

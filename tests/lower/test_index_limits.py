@@ -251,3 +251,12 @@ def test_where_peaks_double_three_answers_tell(most: int) -> None:
 
     assert _last(peak, 63) == most
     assert len(asked) <= 3
+
+
+def test_the_sides_of_a_comparison_fit_together() -> None:
+    """What fits alone need not fit beside the other side of a comparison."""
+    text = ONE.replace("scalars: {s: {type: int64}}\n", "")
+    text += "  for i in range(n):\n    y[i] = x[i] if i * 32768 < n * 32768 - 7 else 0\n"
+    spec = specs.loads(text, "reach.yaml")
+    limits = limits_of(schedule(spec, specs.choices(spec)[0], Cpu(Level.V4), unproved))
+    assert limits.largest == 2**46

@@ -74,12 +74,9 @@ def _flags(target: ir.Destination, condition: ir.Expr, code: Vectors) -> list[st
     way to memory; under a mask, as the bytes that memory has.
     """
     mask = code.where(condition)
-    own = min(mask.bits, 64) if isinstance(mask, Bits) else 32
+    own = mask.bits if isinstance(mask, Bits) else 32
     wide = UNSIGNED[8 if isinstance(code.mask, Bits) else own]
-    s = suffix(wide)
-    on = masks.as_bits(mask, wide.bits, code.shape).parts
-    parts = tuple(f"ts_select_{s}({m}, ts_set_{s}(1), ts_set_{s}(0))" for m in on)
-    return store(target, DType.BOOL, parts, code, wide)
+    return store(target, DType.BOOL, code.ones(mask, wide), code, wide)
 
 
 def _pushed(

@@ -80,7 +80,7 @@ def has_vector_form(block: ir.Block, lane: str, dtypes: Mapping[str, DType]) -> 
     loop over its lanes. dtypes: of all buffers.
     """
     body = block.body
-    if not all(_stored_from(lane, dtypes[t.buffer], body) for t in targets(body)):
+    if not all(_stored_from(body, dtypes[t.buffer], lane) for t in targets(body)):
         return False
     if not all(maskable(p, lane) for p in conjuncts(block.predicate)):
         return False
@@ -97,7 +97,7 @@ def has_vector_form(block: ir.Block, lane: str, dtypes: Mapping[str, DType]) -> 
     return all(fixed_step(place.indices, lane) for place in places)
 
 
-def _stored_from(lane: str, dtype: DType, body: ir.Store | ir.Init | ir.Update) -> bool:
+def _stored_from(body: ir.Store | ir.Init | ir.Update, dtype: DType, lane: str) -> bool:
     """Whether vectors hold what the body puts into memory of a type; of bool, masks do."""
     if dtype is DType.BOOL:
         return isinstance(body, ir.Store) and maskable(body.value, lane)

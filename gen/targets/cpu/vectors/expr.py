@@ -183,9 +183,7 @@ class Vectors:
         if old is INDEX and dtype.is_integer and is_index(operand) and plain(operand, self.lane):
             return self._indices(linear(operand), dtype)
         if old is DType.BOOL and not isinstance(operand, ir.Load):
-            bits = masks.as_bits(self.where(operand), dtype.bits, self.shape)
-            s = suffix(dtype)
-            return tuple(f"ts_select_{s}({m}, ts_set_{s}(1), ts_set_{s}(0))" for m in bits.parts)
+            return self.ones(self.where(operand), dtype)
         stored = STORED.get(old, old)
         widens = casts.as_accessed(stored, dtype)
         match operand:
@@ -209,6 +207,12 @@ class Vectors:
         return walked and not held and not isinstance(self.mask, Bits)
 
     # ------------------------------------------------------------ masks
+
+    def ones(self, mask: Mask, dtype: DType) -> Parts:
+        """1 in the lanes of a mask, 0 in the others."""
+        s = suffix(dtype)
+        bits = masks.as_bits(mask, dtype.bits, self.shape)
+        return tuple(f"ts_select_{s}({m}, ts_set_{s}(1), ts_set_{s}(0))" for m in bits.parts)
 
     def where(self, condition: ir.Expr) -> Mask:
         """The lanes in which a condition holds."""

@@ -17,7 +17,7 @@ VECTOR_TYPES = frozenset(SUFFIX)
 # Those that have forms across lanes as well: scans, transposes, rows that are streamed.
 WORDS = frozenset(dtype for dtype in VECTOR_TYPES if dtype.bits >= 32)
 
-# What has no vectors, but is loaded as numbers. A bool is a byte that is 0 or 1.
+# What has no vectors, but is loaded and stored as numbers. A bool is a byte that is 0 or 1.
 STORED = {DType.BOOL: DType.UINT8}
 UNSIGNED = {t.bits: t for t in (DType.UINT8, DType.UINT16, DType.UINT32, DType.UINT64)}
 
