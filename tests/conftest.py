@@ -95,11 +95,11 @@ IN_TURNS = {
         "test_proofs.py::test_broken_trees_are_refused",
     )
 }
-"""Tests of many cases that are alike. A quarter of these runs, other ones each day, where a run is
+"""Tests of many cases that are alike. Each case runs once a week, other ones each day, where a run is
 neither thorough nor writes goldens.
 """
 
-TURNS = 4
+TURNS = 7
 
 PACKAGES = (
     *("tests/packaging/test_wheel.py", "tests/packaging/test_cuda.py"),

@@ -46,7 +46,7 @@ static char *first_of_page(void) {
     }
 static volatile int64_t unknown; /* so that no compiler knows it */
 #define UNKNOWN(T, C, B)                                                                    \
-    for (int64_t step = -5; step <= 6; step++) {                                            \
+    for (int64_t step = -5; step <= 9; step++) {                                            \
         const int64_t far = step * (TS_LANES_##B - 1), count = (far < 0 ? -far : far) + 1;  \
         C *const start = step < 0 ? (C *)first_of_page()                                    \
                                   : (C *)last_of_page((size_t)count * sizeof(C));           \
@@ -76,7 +76,7 @@ static volatile int64_t unknown; /* so that no compiler knows it */
             expect(got[i] == (i < k ? 0 : p[i * (step)]), "rest " #T " " #step, i);            \
     }
 #define STEPS(T, C, B, U, CU) \
-    STEP(T, C, B, 2) STEP(T, C, B, 3) STEP(T, C, B, 4) SOME(T, C, B, 2) SOME(T, C, B, 3) \
+    STEP(T, C, B, 2) STEP(T, C, B, 3) STEP(T, C, B, 4) STEP(T, C, B, 7) SOME(T, C, B, 2) SOME(T, C, B, 3) \
     UNKNOWN(T, C, B)
 
 int main(void) {

@@ -180,7 +180,7 @@ static bool ts_softmax_float32_v3_0_when(const ts_call *call)
 {
     const int64_t m = call->dims[0];
     const int64_t n = call->dims[1];
-    return ((n <= 4) && (m >= 8));
+    return ((n <= 5) && (m >= 8));
 }
 
 struct ts_softmax_float32_v3_1_y_i0 {

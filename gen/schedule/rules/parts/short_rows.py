@@ -28,8 +28,10 @@ REDUCED, WALKED = 3, 2
 """The `$short_row` of a row up to which this takes less time than a row at a time: where it is
 reduced alone, or is walked once more."""
 
-GATHERED, SCATTERED = 6, 4
-"""Elements of a row up to which it is quicker still to gather one of each row: likewise."""
+GATHERED, SCATTERED = "6", "$lanes // 8 + 4"
+"""Elements of a row up to which it is quicker still to gather one of each row: likewise. A vector that
+gathers costs less an element the wider it is.
+"""
 
 
 def across_rows(draft: Draft, region: Region, variables: Mapping[str, str]) -> tuple[Draft, ...]:

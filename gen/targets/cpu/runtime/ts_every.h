@@ -1,5 +1,6 @@
-/* Each second, third or fourth element, picked from vectors that are loaded as they lie. Included by
-   ts_simd.h. The last vector ends with the last element, so that nothing beyond it is touched. */
+/* Each second, third or fourth element, on v4 up to each eighth, picked from vectors that are loaded as
+   they lie. Included by ts_simd.h. The last vector ends with the last element, so that nothing beyond it
+   is touched. */
 #ifndef TS_EVERY_H
 #define TS_EVERY_H
 
@@ -41,6 +42,35 @@
         return TS_PICK(B, UPPER_OR, TS_PICK(B, FOURTH, a, b), c);                             \
     }
 
+/* Of words, where an instruction picks any lanes of two vectors, steps of 2 to 8, known or not. */
+#ifdef TS_V4
+#define TS_EVERY_BY_PAIRS(T, C, B)                                                                  \
+    TS_INLINE bool ts_is_every_by_pairs_##T(int64_t step) { return 2 <= step && step <= 8; }        \
+    TS_INLINE ts_##T ts_every_by_pairs_##T(const C *p, int64_t step) {                              \
+        enum { N = TS_LANES_##B };                                                                   \
+        const uint32_t end = (uint32_t)(step - 1) * (N - 1); /* where the last vector begins */      \
+        const ts_u32 place = ts_iota_u32() * (uint32_t)step, from = place / N;                       \
+        const ts_u32 lane = place - ts_min_u32(from * N, ts_set_u32(end)), which = lane + from % 2 * N; \
+        const ts_##T last = ts_load_##T(p + end);                                                    \
+        ts_##T v = TS_OF_TWO(T, ts_load_##T(p), TS_VECTOR_OR(T, 1, last));                           \
+        if (step <= 2) return v;                                                                     \
+        v = TS_FROM(T, 2 * N, TS_OF_TWO(T, TS_VECTOR_OR(T, 2, last), TS_VECTOR_OR(T, 3, last)), v);  \
+        if (step <= 4) return v;                                                                     \
+        v = TS_FROM(T, 4 * N, TS_OF_TWO(T, TS_VECTOR_OR(T, 4, last), TS_VECTOR_OR(T, 5, last)), v);  \
+        if (step <= 6) return v;                                                                     \
+        return TS_FROM(T, 6 * N, TS_OF_TWO(T, TS_VECTOR_OR(T, 6, last), last), v);                   \
+    }
+#define TS_VECTOR_OR(T, k, last) ((k) < step - 1 ? ts_load_##T(p + (k) * N) : last)
+#define TS_OF_TWO(T, a, b) (ts_##T)_mm512_permutex2var_epi32((__m512i)(a), (__m512i)which, (__m512i)(b))
+#define TS_FROM(T, first, then, before) \
+    ts_select_##T(ts_ge_u32(place, ts_set_u32(first)), then, before)
+#else
+#define TS_EVERY_BY_PAIRS(T, C, B) TS_NO_EVERY_BY_PAIRS(T, C, B)
+#endif
+#define TS_NO_EVERY_BY_PAIRS(T, C, B)                                                               \
+    TS_INLINE bool ts_is_every_by_pairs_##T(int64_t step) { (void)step; return false; }             \
+    TS_INLINE ts_##T ts_every_by_pairs_##T(const C *p, int64_t step) { (void)p, (void)step; return (ts_##T){0}; }
+
 /* Those under a mask, where the level loads under masks: what the mask leaves out is not touched, and
    neither is what lies between. */
 #if defined TS_V3 || defined TS_V4
@@ -65,10 +95,10 @@
         return (ts_##T){TS_SEQ(TS_LANES_##B, TS_NTH, 0)};         \
     }
 
-#define TS_EVERY_8(T, C, B) TS_EVERY_NARROW(T, C, B) TS_NO_EVERY_MASK(T, C, B)
-#define TS_EVERY_16(T, C, B) TS_EVERY_NARROW(T, C, B) TS_NO_EVERY_MASK(T, C, B)
-#define TS_EVERY_32(T, C, B) TS_EVERY_WIDE(T, C, B) TS_EVERY_MASK(T, C, B)
-#define TS_EVERY_64(T, C, B) TS_EVERY_WIDE(T, C, B) TS_EVERY_MASK(T, C, B)
+#define TS_EVERY_8(T, C, B) TS_EVERY_NARROW(T, C, B) TS_NO_EVERY_BY_PAIRS(T, C, B) TS_NO_EVERY_MASK(T, C, B)
+#define TS_EVERY_16(T, C, B) TS_EVERY_NARROW(T, C, B) TS_NO_EVERY_BY_PAIRS(T, C, B) TS_NO_EVERY_MASK(T, C, B)
+#define TS_EVERY_32(T, C, B) TS_EVERY_WIDE(T, C, B) TS_EVERY_BY_PAIRS(T, C, B) TS_EVERY_MASK(T, C, B)
+#define TS_EVERY_64(T, C, B) TS_EVERY_WIDE(T, C, B) TS_NO_EVERY_BY_PAIRS(T, C, B) TS_EVERY_MASK(T, C, B)
 #define TS_EVERY(T, C, B, U, CU) TS_EVERY_##B(T, C, B)
 TS_ALL(TS_EVERY)
 #undef TS_EVERY
@@ -77,6 +107,11 @@ TS_ALL(TS_EVERY)
 #undef TS_EVERY_32
 #undef TS_EVERY_64
 #undef TS_EVERY_WIDE
+#undef TS_EVERY_BY_PAIRS
+#undef TS_NO_EVERY_BY_PAIRS
+#undef TS_VECTOR_OR
+#undef TS_OF_TWO
+#undef TS_FROM
 #undef TS_EVERY_MASK
 #undef TS_NO_EVERY_MASK
 #undef TS_EVEN_OF

@@ -16,7 +16,7 @@
                 ts_load_strided_first_T(p, stride, k)  ts_store_strided_first_T(p, stride, v, k)
                 ts_load_strided_mask_T(p, stride, m)   ts_store_strided_mask_T(p, stride, v, m)
                     nothing but the plain form where `stride` is a constant 1; vectors that are
-                    loaded and shuffled where it is a constant 2, 3 or 4
+                    loaded and shuffled where it is 2, 3 or 4, on v4 up to 8
                 ts_load_S_as_T(p)  ts_load_first_S_as_T(p, k)       S narrower than T, value kept;
                 ts_store_T_as_S(p, v)  ts_store_first_T_as_S(p, v, k)   C casts, TS_LANES_T elements
                     also S = f16, bf16 with T = f32: uint16_t storage, round to nearest even;
@@ -400,6 +400,7 @@ TS_UNSIGNED(TS_UNSIGNED_SHIFTS)
         if (stride == 1) return ts_load_##T(p);                                                   \
         if (__builtin_constant_p(stride) && 2 <= stride && stride <= 4)                           \
             return ts_every_##T(p, stride);                                                       \
+        if (ts_is_every_by_pairs_##T(stride)) return ts_every_by_pairs_##T(p, stride);            \
         if (B >= 32 && TS_LANES_##B >= 8) { /* fewer are as fast one by one */                     \
             if (stride == 2) return ts_every_##T(p, 2);                                           \
             if (stride == 3) return ts_every_##T(p, 3);                                           \
