@@ -95,8 +95,8 @@ IN_TURNS = {
         "test_proofs.py::test_broken_trees_are_refused",
     )
 }
-"""Tests of many cases that are alike. Each case runs once a week, other ones each day, where a run is
-neither thorough nor writes goldens.
+"""Tests of many cases that are alike. Each case runs once a week, other ones each day, where a run
+is neither thorough nor writes goldens.
 """
 
 TURNS = 7

@@ -5,6 +5,7 @@ IR expression and its type. Invariant: both operands of every Binary have one ty
 arithmetic is simplified, float arithmetic is kept as written.
 """
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, assert_never, final
@@ -189,13 +190,24 @@ def _check_common(op: BinaryOp, lhs: Typed, rhs: Typed, common: AnyType, span: S
         )
 
 
+def _chosen(choose: Callable[..., float]) -> Callable[[float, float], float]:
+    """The min or max of numbers, as in kernels: NaN if either is NaN, and -0 is less than 0."""
+
+    def of_two(a: float, b: float) -> float:
+        if math.isnan(a) or math.isnan(b):
+            return math.nan
+        return choose(a, b, key=lambda x: (x, math.copysign(1, x)))
+
+    return of_two
+
+
 _FOLD: dict[BinaryOp, Callable[[Any, Any], Any]] = {
     BinaryOp.ADD: lambda a, b: a + b,
     BinaryOp.SUB: lambda a, b: a - b,
     BinaryOp.MUL: lambda a, b: a * b,
     BinaryOp.DIV: lambda a, b: a / b,
-    BinaryOp.MIN: min,
-    BinaryOp.MAX: max,
+    BinaryOp.MIN: _chosen(min),
+    BinaryOp.MAX: _chosen(max),
 }
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from ...errors import Span, SpecError
 from ...ir import nodes as ir
 from ...ir.algebra import index
+from ...ir.interpret.evaluate import range_of
 from ...ir.types import INDEX, DType
 from .. import yaml
 from ..model import Scalar
@@ -102,4 +103,8 @@ def _number(key: yaml.Scalar, default: Default, element: str) -> bool | int | fl
         raise SpecError(f"the default of '{key.text}' must be {kind}", key.span)
     if isinstance(default, float) and element in _INTEGERS:
         raise SpecError(f"the default of '{key.text}' must be an integer", key.span)
+    if element in _INTEGERS:
+        least, most = range_of(DType(element))
+        if not least <= default <= most:
+            raise SpecError(f"the default of '{key.text}' must fit {element}", key.span)
     return default

@@ -29,8 +29,8 @@ REDUCED, WALKED = 3, 2
 reduced alone, or is walked once more."""
 
 GATHERED, SCATTERED = "6", "$lanes // 8 + 4"
-"""Elements of a row up to which it is quicker still to gather one of each row: likewise. A vector that
-gathers costs less an element the wider it is.
+"""Elements of a row up to which it is quicker still to gather one of each row: likewise. The
+wider a vector is, the less an element costs that it gathers.
 """
 
 
