@@ -55,12 +55,12 @@ typedef ts_u8 ts_part;
 #define TS_LOWEST(v) ((ts_u8)(v))
 #endif
 TS_INLINE ts_part ts_part_load_first(const void *p, int64_t k, int64_t bytes) {
-    ts_part part = {0};
-    ts_copy_bytes(&part, p, k, bytes);
-    return part;
+    (void)bytes;
+    return (ts_part)ts_load_words(p, k);
 }
 TS_INLINE void ts_part_store_first(void *p, ts_part v, int64_t k, int64_t bytes) {
-    ts_copy_bytes(p, &v, k, bytes);
+    (void)bytes;
+    ts_store_words(p, (ts_words)v, k);
 }
 #endif
 

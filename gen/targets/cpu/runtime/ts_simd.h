@@ -156,28 +156,6 @@ TS_ALL(TS_VECTOR)
 #define TS_SEQ(n, X, b) TS_SEQ_(n, X, b)
 #define TS_SELF(i) i
 
-/* Copies n <= whole bytes, `whole` a power of two up to 32: all, or smaller powers of two. */
-TS_INLINE void ts_copy_bytes(void *to, const void *from, int64_t n, int64_t whole) {
-    char *t = to;
-    const char *f = from;
-    if (n == whole) {
-        memcpy(t, f, (size_t)whole);
-        return;
-    }
-#define TS_PIECE(size)                  \
-    if (whole > (size) && n & (size)) { \
-        memcpy(t, f, size);             \
-        t += size;                      \
-        f += size;                      \
-    }
-    TS_PIECE(16)
-    TS_PIECE(8)
-    TS_PIECE(4)
-    TS_PIECE(2)
-    TS_PIECE(1)
-#undef TS_PIECE
-}
-
 /* ---------------------------------------------------------------- forms that every level shares */
 
 #define TS_SHARED(T, C, B, U, CU)                                                             \

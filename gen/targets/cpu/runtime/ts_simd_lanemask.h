@@ -55,11 +55,11 @@ TS_MINMAX(u64)
 TS_WIDTHS(TS_ANY_ALL)
 #undef TS_ANY_ALL
 
-#define TS_BALLOT(B)                                                                            \
-    TS_INLINE uint64_t ts_ballot_m##B(ts_m##B m) {                                              \
-        uint64_t bits = 0;                                                                      \
-        for (int i = 0; i < TS_LANES_##B; i++) bits |= (uint64_t)(uint##B##_t)(m[i] & 1) << i;  \
-        return bits;                                                                            \
+#define TS_BALLOT(B)                                                                           \
+    TS_INLINE uint64_t ts_ballot_m##B(ts_m##B m) {                                             \
+        uint64_t bits = 0;                                                                     \
+        for (int i = 0; i < TS_LANES_##B; i++) bits |= (uint64_t)(uint##B##_t)(m[i] & 1) << i; \
+        return bits;                                                                           \
     }
 #ifndef TS_BALLOTS
 TS_BALLOT(8)
@@ -71,58 +71,118 @@ TS_BALLOTS
 TS_BALLOT(16)
 #undef TS_BALLOT
 
-/* Lanes through memory, where the level has no instruction. */
-#define TS_MASKED_MEMORY(T, C, B)                                             \
-    TS_INLINE ts_##T ts_load_mask_##T(const C *p, ts_m##B m) {                \
-        C lanes[TS_LANES_##B];                                                \
-        for (int i = 0; i < TS_LANES_##B; i++) lanes[i] = m[i] ? p[i] : (C)0; \
-        return ts_load_##T(lanes);                                            \
-    }                                                                         \
-    TS_INLINE void ts_store_mask_##T(C *p, ts_##T v, ts_m##B m) {             \
-        for (int i = 0; i < TS_LANES_##B; i++)                                \
-            if (m[i]) p[i] = v[i];                                            \
-    }                                                                         \
-    TS_INLINE ts_##T ts_load_first_##T(const C *p, int64_t k) {               \
-        ts_##T v = {0};                                                       \
-        ts_copy_bytes(&v, p, k * (int64_t)sizeof(C), TS_BYTES);               \
-        return v;                                                             \
-    }                                                                         \
-    TS_INLINE void ts_store_first_##T(C *p, ts_##T v, int64_t k) {            \
-        ts_copy_bytes(p, &v, k * (int64_t)sizeof(C), TS_BYTES);               \
+/* Parts of memory, where the level has no instruction. They are out of line, since they are many
+   instructions, and in registers: a load of the whole would wait for parts just stored. */
+#define TS_APART static __attribute__((noinline, unused))
+
+#define TS_BYTES_AT(bits)                                         \
+    TS_INLINE uint64_t ts_bytes_at_##bits(const char *p) {        \
+        uint##bits##_t v;                                         \
+        memcpy(&v, p, sizeof(v));                                 \
+        return v;                                                 \
+    }                                                             \
+    TS_INLINE void ts_put_bytes_##bits(char *p, uint64_t bytes) { \
+        const uint##bits##_t v = (uint##bits##_t)bytes;           \
+        memcpy(p, &v, sizeof(v));                                 \
     }
-#define TS_GATHER(T, C, B)                                                             \
-    TS_INLINE ts_##T ts_gather_mask_##T##_i##B(const C *p, ts_i##B index, ts_m##B m) { \
-        C lanes[TS_LANES_##B];                                                         \
-        for (int i = 0; i < TS_LANES_##B; i++) lanes[i] = m[i] ? p[index[i]] : (C)0;   \
-        return ts_load_##T(lanes);                                                     \
+TS_WIDTHS(TS_BYTES_AT)
+#undef TS_BYTES_AT
+
+/* The first n bytes of a word, where n < 1 none: two halves of it, or two quarters, that overlap. */
+TS_INLINE uint64_t ts_load_word(const char *p, int64_t n) {
+    if (n >= 8) return ts_bytes_at_64(p);
+    if (n >= 4) return ts_bytes_at_32(p) | ts_bytes_at_32(p + n - 4) << 8 * (n - 4);
+    if (n >= 2) return ts_bytes_at_16(p) | ts_bytes_at_16(p + n - 2) << 8 * (n - 2);
+    return n > 0 ? ts_bytes_at_8(p) : 0;
+}
+TS_INLINE void ts_store_word(char *p, uint64_t word, int64_t n) {
+    if (n >= 8) {
+        ts_put_bytes_64(p, word);
+    } else if (n >= 4) {
+        ts_put_bytes_32(p, word);
+        ts_put_bytes_32(p + n - 4, word >> 8 * (n - 4));
+    } else if (n >= 2) {
+        ts_put_bytes_16(p, word);
+        ts_put_bytes_16(p + n - 2, word >> 8 * (n - 2));
+    } else if (n > 0) {
+        ts_put_bytes_8(p, word);
     }
-/* What every level has by instruction or as above: gathers without a mask; with 64-bit indices. */
-#define TS_GATHER_ALL(T, C, B)                                         \
-    TS_INLINE ts_##T ts_gather_##T##_i##B(const C *p, ts_i##B index) { \
-        return ts_gather_mask_##T##_i##B(p, index, ~(ts_m##B){0});     \
+}
+
+/* The first n bytes of two words, or of a vector; what is loaded beyond them is 0. */
+typedef uint64_t ts_words __attribute__((vector_size(16)));
+TS_INLINE ts_words ts_load_two_words(const char *p, int64_t n) {
+    return (ts_words){ts_load_word(p, n), ts_load_word(p + 8, n - 8)};
+}
+TS_INLINE void ts_store_two_words(char *p, ts_words v, int64_t n) {
+    ts_store_word(p, v[0], n);
+    ts_store_word(p + 8, v[1], n - 8);
+}
+TS_APART ts_words ts_load_words(const void *p, int64_t n) { return ts_load_two_words(p, n); }
+TS_APART void ts_store_words(void *p, ts_words v, int64_t n) { ts_store_two_words(p, v, n); }
+#ifdef TS_V3
+TS_APART ts_u8 ts_load_bytes(const char *p, int64_t n) {
+    const ts_words low = ts_load_two_words(p, n);
+    const ts_words high = ts_load_two_words(p + 16, n - 16);
+    return (ts_u8)_mm256_set_m128i((__m128i)high, (__m128i)low);
+}
+TS_APART void ts_store_bytes(char *p, ts_u8 v, int64_t n) {
+    ts_store_two_words(p, (ts_words)_mm256_castsi256_si128((__m256i)v), n);
+    const ts_words high = (ts_words)_mm256_extracti128_si256((__m256i)v, 1);
+    ts_store_two_words(p + 16, high, n - 16);
+}
+#else
+#define ts_load_bytes(p, n) ts_load_words(p, n)
+#define ts_store_bytes(p, v, n) ts_store_words(p, (ts_words)(v), n)
+#endif
+
+#define TS_LANE(i) m[i] ? p[i] : 0
+#define TS_MASKED_MEMORY(T, C, B)                                              \
+    TS_APART ts_##T ts_load_mask_##T(const C *p, ts_m##B m) {                  \
+        return (ts_##T){TS_SEQ(TS_LANES_##B, TS_LANE, 0)};                     \
+    }                                                                          \
+    TS_APART void ts_store_mask_##T(C *p, ts_##T v, ts_m##B m) {               \
+        for (int i = 0; i < TS_LANES_##B; i++)                                 \
+            if (m[i]) p[i] = v[i];                                             \
+    }                                                                          \
+    TS_INLINE ts_##T ts_load_first_##T(const C *p, int64_t k) {                \
+        return (ts_##T)ts_load_bytes((const char *)p, k * (int64_t)sizeof(C)); \
+    }                                                                          \
+    TS_INLINE void ts_store_first_##T(C *p, ts_##T v, int64_t k) {             \
+        ts_store_bytes((char *)p, (ts_u8)v, k * (int64_t)sizeof(C));           \
     }
-#define TS_GATHER_WIDE(T, C)                                                                \
-    TS_INLINE ts_##T ts_gather_mask_##T##_i64(const C *p, ts_i64 lo, ts_i64 hi, ts_m32 m) { \
-        C lanes[TS_LANES_32];                                                               \
-        for (int i = 0; i < TS_LANES_64; i++) {                                             \
-            lanes[i] = m[i] ? p[lo[i]] : (C)0;                                              \
-            lanes[i + TS_LANES_64] = m[i + TS_LANES_64] ? p[hi[i]] : (C)0;                  \
-        }                                                                                   \
-        return ts_load_##T(lanes);                                                          \
-    }                                                                                       \
-    TS_INLINE ts_##T ts_gather_##T##_i64(const C *p, ts_i64 lo, ts_i64 hi) {                \
-        return ts_gather_mask_##T##_i64(p, lo, hi, ~(ts_m32){0});                           \
+#define TS_FROM(i) p[index[i]]
+#define TS_FROM_MASK(i) m[i] ? p[index[i]] : 0
+#define TS_GATHER(T, C, B)                                                            \
+    TS_INLINE ts_##T ts_gather_##T##_i##B(const C *p, ts_i##B index) {                \
+        return (ts_##T){TS_SEQ(TS_LANES_##B, TS_FROM, 0)};                            \
+    }                                                                                 \
+    TS_APART ts_##T ts_gather_mask_##T##_i##B(const C *p, ts_i##B index, ts_m##B m) { \
+        return (ts_##T){TS_SEQ(TS_LANES_##B, TS_FROM_MASK, 0)};                       \
+    }
+/* With 64-bit indices, in two vectors. */
+#define TS_FROM_LO(i) p[lo[i]]
+#define TS_FROM_HI(i) p[hi[i]]
+#define TS_FROM_LO_MASK(i) m[i] ? p[lo[i]] : 0
+#define TS_FROM_HI_MASK(i) m[(i) + TS_LANES_64] ? p[hi[i]] : 0
+#define TS_GATHER_WIDE(T, C)                                                               \
+    TS_INLINE ts_##T ts_gather_##T##_i64(const C *p, ts_i64 lo, ts_i64 hi) {               \
+        return (ts_##T){TS_SEQ(TS_LANES_64, TS_FROM_LO, 0),                                \
+                        TS_SEQ(TS_LANES_64, TS_FROM_HI, 0)};                               \
+    }                                                                                      \
+    TS_APART ts_##T ts_gather_mask_##T##_i64(const C *p, ts_i64 lo, ts_i64 hi, ts_m32 m) { \
+        return (ts_##T){TS_SEQ(TS_LANES_64, TS_FROM_LO_MASK, 0),                           \
+                        TS_SEQ(TS_LANES_64, TS_FROM_HI_MASK, 0)};                          \
     }
 
 #define TS_MEMORY_8(T, C) TS_MASKED_MEMORY(T, C, 8)
 #define TS_MEMORY_16(T, C) TS_MASKED_MEMORY(T, C, 16)
 #ifdef TS_V3
-#define TS_MEMORY_32(T, C) TS_V3_MEMORY(T, C, 32) TS_GATHER_ALL(T, C, 32) TS_GATHER_WIDE(T, C)
-#define TS_MEMORY_64(T, C) TS_V3_MEMORY(T, C, 64) TS_GATHER_ALL(T, C, 64)
+#define TS_MEMORY_32(T, C) TS_V3_MEMORY(T, C, 32) TS_GATHER_WIDE(T, C)
+#define TS_MEMORY_64(T, C) TS_V3_MEMORY(T, C, 64)
 #else
-#define TS_MEMORY_32(T, C) \
-    TS_MASKED_MEMORY(T, C, 32) TS_GATHER(T, C, 32) TS_GATHER_ALL(T, C, 32) TS_GATHER_WIDE(T, C)
-#define TS_MEMORY_64(T, C) TS_MASKED_MEMORY(T, C, 64) TS_GATHER(T, C, 64) TS_GATHER_ALL(T, C, 64)
+#define TS_MEMORY_32(T, C) TS_MASKED_MEMORY(T, C, 32) TS_GATHER(T, C, 32) TS_GATHER_WIDE(T, C)
+#define TS_MEMORY_64(T, C) TS_MASKED_MEMORY(T, C, 64) TS_GATHER(T, C, 64)
 #endif
 #define TS_MEMORY(T, C, B, U, CU) TS_MEMORY_##B(T, C)
 TS_ALL(TS_MEMORY)
@@ -133,8 +193,14 @@ TS_ALL(TS_MEMORY)
 #undef TS_MEMORY_64
 #undef TS_MASKED_MEMORY
 #undef TS_GATHER
-#undef TS_GATHER_ALL
 #undef TS_GATHER_WIDE
+#undef TS_LANE
+#undef TS_FROM
+#undef TS_FROM_MASK
+#undef TS_FROM_LO
+#undef TS_FROM_HI
+#undef TS_FROM_LO_MASK
+#undef TS_FROM_HI_MASK
 
 #define TS_SHIFT(T, C, B, U, CU)                                                        \
     TS_INLINE ts_##T ts_shift_##T(ts_##T prev, ts_##T cur, int64_t k) {                 \

@@ -60,6 +60,9 @@ TS_INLINE ts_u8 ts_shift_bytes(ts_u8 prev, ts_u8 cur, int64_t n) {
         return (ts_##T)_mm256_mask_i##B##gather_epi##B(_mm256_setzero_si256(),                 \
                                                        (TS_V3_POINTER_##B)(const void *)p,     \
                                                        (__m256i)index, (__m256i)m, B / 8);     \
+    }                                                                                          \
+    TS_INLINE ts_##T ts_gather_##T##_i##B(const C *p, ts_i##B index) {                         \
+        return ts_gather_mask_##T##_i##B(p, index, ~(ts_m##B){0});                             \
     }
 
 #define TS_BALLOTS                                                                  \
