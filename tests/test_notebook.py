@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import gen
+from gen.errors import TilesmithError
 from tests.runtime.stub_libraries import DeviceNDArray, HostTensor, Sharded, Tensor
 
 KERNELS = Path(__file__).parents[1] / "kernels_spec"
@@ -203,3 +204,11 @@ def test_what_it_says_of_itself() -> None:
     assert repr(total) == f"<kernel sum (n)->() of {path}, v2>"
     assert total.__doc__ == total.spec.doc and total.__name__ == "sum"
     assert total.spec.doc.split(".")[0] in pydoc.render_doc(total, renderer=pydoc.plaintext)
+
+
+@pytest.mark.parametrize("path", ["", KERNELS], ids=["nothing", "folder"])
+def test_a_folder_is_no_spec(path: str | Path) -> None:
+    with pytest.raises(
+        TilesmithError, match="is no spec: give a file's path, or a text of several"
+    ):
+        gen.compile(path)

@@ -109,6 +109,12 @@ def _scattered(statement: Assign, declared: Declared) -> syntax.Statement:
         if not _reads_data(position, declared):
             continue
         if statement.op not in UPDATES:
+            if isinstance(position, Name) and position.name in declared.scalars:
+                raise SpecError(
+                    f"'{position.name}' is a scalar that is no integer, not an index",
+                    position.span,
+                    "an index needs a name of its own",
+                )
             raise SpecError(
                 f"'{target.array}' is assigned at a position that is read from an array",
                 position.span,

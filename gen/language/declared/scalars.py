@@ -3,6 +3,7 @@
 Input: the YAML of `scalars`. Output: Scalars. Raises SpecError.
 """
 
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,16 +20,15 @@ from .type_variables import check_name
 
 MAX_MEMBERS = 64
 
+_SPECIAL = ("inf", "-inf", "nan")
 _INTEGERS = frozenset(dtype.value for dtype in DType if dtype.is_integer)
-
-Default = bool | int | float | str | None
 
 
 @dataclass(frozen=True, slots=True)
 class ScalarEntry:
     type: yaml.Scalar | yaml.List
     span: Span
-    default: Default = None
+    default: yaml.Scalar | None = None
     doc: str = ""
 
 
@@ -83,28 +83,34 @@ def _word(node: yaml.Node) -> str:
             raise SpecError("this is not a word", node.span, hint)
 
 
-def _member(key: yaml.Scalar, default: Default, members: tuple[str, ...]) -> int | None:
+def _member(key: yaml.Scalar, default: yaml.Scalar | None, members: tuple[str, ...]) -> int | None:
     match default:
-        case None:
+        case None | yaml.Scalar(None):
             return None
-        case str() if default in members:
-            return members.index(default)
-        case _:
+        case yaml.Scalar(str(word)) if word in members:
+            return members.index(word)
+        case yaml.Scalar(value):
             message = f"the default of '{key.text}' must be {one_of(members)}"
-            hint = yaml.hint(default, members) if isinstance(default, str) else None
-            raise SpecError(message, key.span, hint)
+            hint = yaml.hint(value, members) if isinstance(value, str) else None
+            raise SpecError(message, default.span, hint)
 
 
-def _number(key: yaml.Scalar, default: Default, element: str) -> bool | int | float | None:
-    if default is None:
+def _number(
+    key: yaml.Scalar, default: yaml.Scalar | None, element: str
+) -> bool | int | float | None:
+    if default is None or default.value is None:
         return None
-    if isinstance(default, str) or (element == DType.BOOL.value) != isinstance(default, bool):
+    value, whose = default.value, f"the default of '{key.text}' must"
+    if isinstance(value, str) or (element == DType.BOOL.value) != isinstance(value, bool):
         kind = "a bool" if element == DType.BOOL.value else "a number"
-        raise SpecError(f"the default of '{key.text}' must be {kind}", key.span)
-    if isinstance(default, float) and element in _INTEGERS:
-        raise SpecError(f"the default of '{key.text}' must be an integer", key.span)
+        hint = "YAML writes infinity and no number as .inf and .nan" if value in _SPECIAL else None
+        raise SpecError(f"{whose} be {kind}", default.span, hint)
+    if isinstance(value, float) and element in _INTEGERS:
+        raise SpecError(f"{whose} be an integer", default.span)
+    if isinstance(value, float) and math.isinf(value) and "inf" not in default.text.lower():
+        raise SpecError("the number is too large", default.span, "YAML writes infinity as .inf")
     if element in _INTEGERS:
         least, most = range_of(DType(element))
-        if not least <= default <= most:
-            raise SpecError(f"the default of '{key.text}' must fit {element}", key.span)
-    return default
+        if not least <= value <= most:
+            raise SpecError(f"{whose} fit {element}", default.span)
+    return value

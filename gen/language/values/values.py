@@ -58,7 +58,8 @@ def _integer(value: bool | int | float | complex, dtype: DType, span: Span) -> i
     signed = dtype.kind is Kind.SIGNED
     lowest = -(2 ** (dtype.bits - 1)) if signed else 0
     if not lowest <= number < 2 ** (dtype.bits - signed):
-        raise SpecError(f"{number} does not fit in {dtype.value}", span)
+        shown = f"{value:g}" if abs(number) >= 2**64 else number
+        raise SpecError(f"{shown} does not fit in {dtype.value}", span)
     return number
 
 

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from ...cache import cache_folder
 from ...display.table import StepTable, step_table
 from ...display.text import named, unproved
+from ...errors import TilesmithError
 from ...language import Dtypes
 from ...language.model import Argument, KernelSpec
 from ...lower.variants import choice, suffix
@@ -42,11 +43,13 @@ def compile(
     spec: the path of a file; or the spec itself, a text of more than one line, which errors call
     `<spec>`. level: of the target; without one the best that this machine has. target: one of the
     targets, by name; without one the first. Each choice of dtypes is scheduled, proved and compiled
-    at its first call. Raises SpecError, TilesmithError where there is no such target or level, and
-    at calls ScheduleError and TilesmithError (no compiler).
+    at its first call. Raises SpecError, TilesmithError where the path is a folder's or there is no
+    such target or level, and at calls ScheduleError and TilesmithError (no compiler).
     """
     if isinstance(spec, str) and "\n" in spec:
         return of_text(spec, level, target=target, targets=targets)
+    if Path(spec).is_dir():
+        raise TilesmithError(f"'{spec}' is no spec: give a file's path, or a text of several lines")
     return NotebookKernel(targets.load(Path(spec)), _chosen(level, target, targets))
 
 
