@@ -78,6 +78,7 @@ TESTS = {
     "runtime": (
         *(f"tests/runtime/test_{name}.py" for name in ("calls", "overlap", "threads")),
         "tests/simd/test_picks.py",
+        "tests/simd/test_forms.py",
     ),
     "binding": tuple(
         f"tests/runtime/test_gpu_{name}.py" for name in ("calls", "graphs", "libraries")
