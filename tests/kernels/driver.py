@@ -51,7 +51,7 @@ SANITIZE = (
 
 def c_file(kernel: str, level: Level) -> str:
     """The kernel's C."""
-    return _generated(kernel, level)[0]
+    return generated(kernel, level)[0]
 
 
 def edge_calls(kernel: str, dtypes: Mapping[str, DType], level: Level) -> list[dict[str, Array]]:
@@ -73,7 +73,7 @@ def spread(array: Array) -> Array:
 
 
 @cache
-def _generated(kernel: str, level: Level) -> tuple[str, Entry]:
+def generated(kernel: str, level: Level) -> tuple[str, Entry]:
     """The kernel's C and its entry, for this level alone: the build's, where its folder is at hand,
     as it is where tilesmith is installed editable. Else they are made, without the build's proof.
     """
@@ -88,7 +88,7 @@ def _generated(kernel: str, level: Level) -> tuple[str, Entry]:
     return made.c_files[name], entry_from_json(made.manifest)
 
 
-def _proved_elsewhere(plain: object, state: object) -> None:
+def _proved_elsewhere(plain: object, state: object, bench: object) -> None:
     pass
 
 
@@ -125,7 +125,7 @@ def build(
     runner: Sequence[str] = (),
 ) -> Program:
     """Compiles the kernel's C, changed by `corrupt`, the engine and the driver; warnings count."""
-    text, entry = _generated(kernel, level)
+    text, entry = generated(kernel, level)
     if corrupt is not None:
         right, text = text, corrupt(text)
         assert text != right, "nothing was corrupted"

@@ -34,3 +34,9 @@ def test_kernel_on_neon(kernel: str, tmp_path: Path) -> None:
         calls = driver.edge_calls(kernel, dtypes, Level.NEON)
         for arrays, results in zip(calls, program(dtypes, calls), strict=True):
             assert_right(SPECS[kernel], dtypes, arrays, results)
+
+
+def test_code_that_no_build_here_made_is_generated() -> None:
+    text, entry = driver.generated("exp", Level.NEON)
+    assert "ts_exp_float32_neon" in text
+    assert entry.levels == ("neon",)
