@@ -27,8 +27,10 @@ ALWAYS = {"argmax", "blur", "exp", "matmul", "softmax", "sum"}
 def test_kernel_on_neon(kernel: str, tmp_path: Path) -> None:
     if not works(COMPILER, EMULATOR):
         pytest.skip(f"no {COMPILER} or {EMULATOR}: build_tools/cross_neon.sh installs them")
+    # gcc 12 takes a tile's last column, kept and stored where it is below n, for one that is not.
+    flags = ["-static", "-Wno-maybe-uninitialized"]
     program = driver.build(
-        kernel, Level.NEON, tmp_path, flags=["-static"], compiler=COMPILER, runner=[EMULATOR]
+        kernel, Level.NEON, tmp_path, flags=flags, compiler=COMPILER, runner=[EMULATOR]
     )
     for dtypes in choices(SPECS[kernel]):
         calls = driver.edge_calls(kernel, dtypes, Level.NEON)

@@ -4,6 +4,7 @@ Input: a statement of a finished tree, how scalar code names things there, and t
 inside. Output: C lines.
 """
 
+import re
 from collections.abc import Sequence
 
 from ...ir.nodes import Delinearize, Loop
@@ -42,8 +43,10 @@ def delinearized(
     whether they always are.
     """
     value = scalars.index(node.value)
-    lines = []
+    lines, used = [], {word for line in body for word in re.findall(r"\w+", line)}
     for k, var in enumerate(node.vars):
+        if names.variables[var] not in used:  # of a loop of one iteration
+            continue
         inner = [scalars.index(e) for e in node.extents[k + 1 :]]
         part = f"({value})" if inner else value
         if inner:
